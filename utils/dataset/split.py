@@ -60,7 +60,7 @@ def _split_by_group(
 ) -> Splits:
     """Split whole groups by their hash; neither side stays empty where there are two groups."""
     # a speaker of whom a part was held out joins the training: "train" sorts behind "eval" and wins
-    known: dict[str, Split] = {group(clip): clip.split for clip in sorted(assigned, key=lambda clip: clip.split)}
+    known = {group(clip): clip.split for clip in sorted(assigned, key=lambda clip: clip.split)}
     names = sorted({group(clip) for clip in new} - known.keys(), key=_hash)
     chosen: dict[str, Split] = {name: "eval" if _hash(name) < share else "train" for name in names}
     sides = {clip.split for clip in assigned} | set(chosen.values())

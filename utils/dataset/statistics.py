@@ -246,7 +246,7 @@ def _divide(recording: Source, clips: Iterable[Clip]) -> Ledger:
     groups: dict[Reason | None, list[Span]] = {None: []}  # those without a reason are kept
     for clip in sorted(clips, key=lambda clip: clip.span.start):
         groups.setdefault(clip.reason if clip.status == "excluded" else None, []).append(clip.span)
-    spans: list[Span] = []
+    spans = []
     covered = 0.0
     seconds = dict[Reason | None, float]()
     for reason, others in groups.items():

@@ -219,7 +219,7 @@ def parse_table(text: str, path: Path) -> Table:
 
 def _parse_objects(text: str) -> Table:
     """Read one object per line, a list of objects, or an object of texts by file."""
-    rows: list[tuple[int, dict[str, Any]]] = []
+    rows = []
     problems: list[Fact] = []
     for number, value in _json_values(text):
         if isinstance(value, dict) and value:
@@ -305,7 +305,7 @@ def _split_cells(text: str) -> tuple[list[Line], list[Fact]]:
 
 def _read_each(lines: Iterable[tuple[int, str]], separator: str) -> tuple[list[Line], list[Fact]]:
     """Read lines one by one; also return the problems."""
-    good: list[Line] = []
+    good = []
     problems: list[Fact] = []
     for number, line in lines:
         try:

@@ -74,7 +74,7 @@ def stream(
     parts = plan_parts(model, text, config, voices or {})
     yield _started(model, parts, StreamNotChecked())
     for sentence, own in [(sentence, part.config) for part in parts for sentence in part.plan.sentences]:
-        chunks: list[Samples] = [silence(0)]
+        chunks = [silence(0)]
         with closing(model.stream_sentence(sentence, own)) as sound:
             for chunk in sound:
                 chunks.append(chunk)

@@ -289,7 +289,7 @@ def changed_settings(saved: Mapping[str, object], config: TrainConfig) -> list[s
 
 def load_newest_checkpoint(run: Path, gpt: nn.Module, config: TrainConfig) -> CheckpointInfo:
     """Load the newest intact checkpoint with these settings into a model, verifying every byte."""
-    refused: list[AmharicTtsError] = []
+    refused = []
     for checkpoint in checkpoints.list_checkpoints(run):
         if checkpoint.info is None:
             continue
