@@ -14,7 +14,7 @@ from types import ModuleType
 from utils.core import integrations
 from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, shortage
 from utils.core.paths import HOME_VARIABLE, IS_CHECKOUT, expand_home, require_one_line
-from utils.core.threads import wait_passively
+from utils.core.threads import prepare_libraries
 
 COMMANDS = Path(__file__).with_name("cli")
 PROGRAM = "python -m utils" if IS_CHECKOUT else "amharic-xtts"
@@ -30,7 +30,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if unreadable := [word for word in words if any("\ud800" <= character <= "\udfff" for character in word)]:
         sys.stderr.write(f"This argument is not valid UTF-8: {unreadable[0]!r}. Check the encoding of your terminal.\n")
         return USAGE_ERROR
-    wait_passively()
+    prepare_libraries()
     verb, *rest = ["page", *words] if words[0] == "--version" else words
     if verb not in (verbs := known_verbs()):
         sys.stderr.write(f"Unknown command: {verb}. Commands: {', '.join(sorted(verbs))}.\n")

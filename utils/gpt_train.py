@@ -53,7 +53,7 @@ from utils.training.run_saver import Scorer
 from utils.training.speedups.dropout import set_dropout
 from utils.xtts import checkpoints, pronunciations
 from utils.xtts.certificate import untested
-from utils.xtts.device import choose_device, limit_kernel_cache
+from utils.xtts.device import COUNTED, choose_device, gpu_name, limit_kernel_cache, own_device
 from utils.xtts.export import promote
 from utils.xtts.facts import KernelsUntested
 from utils.xtts.model import load_gpt
@@ -116,7 +116,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     chosen = config
     config = certified(chosen, run.config, report, should_stop)
     replaced = {name: value for name, value in chosen if value != getattr(config, name)}
-    report = partial(with_untested_kernels, report, run.config)
+    report = partial(with_untested_kernels, report, run.config, choose_device(config.device))
     free = memory.Device.detect(config)  # before anything is loaded
     optimizations = TrainingOptimizer.from_config(config)
 
@@ -201,10 +201,10 @@ def make_first_voice(run: Run, data: PreparedData, report: Report) -> None:
 
 def certified(config: TrainConfig, file: Path, report: Report, should_stop: ShouldStop) -> TrainConfig:
     """Test what the GPU was not tested for, in a process of its own, and replace the settings that failed on it."""
-    device = choose_device("auto")
-    if device == "cuda" and config.num_processes == 1 and not is_tested(device, paths.GPU_CERTIFICATE, config):
-        report(facts.GpuTest(torch.cuda.get_device_name()))
-        command = ["-m", "utils", "doctor", "--gpu", "--config", str(file)]
+    device = choose_device(config.device)
+    if device != "cpu" and config.num_processes == 1 and not is_tested(device, paths.GPU_CERTIFICATE, config):
+        report(facts.GpuTest(gpu_name(device)))
+        command = ["-m", "utils", "doctor", "--gpu", device, "--config", str(file)]
         try:
             for _ in read_lines(command, check=partial(raise_if_stopped, should_stop)):
                 pass
@@ -216,11 +216,11 @@ def certified(config: TrainConfig, file: Path, report: Report, should_stop: Shou
     return config
 
 
-def with_untested_kernels(report: Report, file: Path, fact: Fact) -> None:
+def with_untested_kernels(report: Report, file: Path, device: str, fact: Fact) -> None:
     """Report a fact, and after the first batch the attention kernels that the test of this device has not seen."""
     report(fact)
     if isinstance(fact, facts.WhatIsOn):
-        kernels = untested(choose_device("auto"), paths.GPU_CERTIFICATE, fact.kernels)
+        kernels = untested(device, paths.GPU_CERTIFICATE, fact.kernels)
         if kernels:
             report(KernelsUntested(kernels, f"python -m utils doctor --gpu --config {shlex.quote(str(file))}"))
 
@@ -258,8 +258,8 @@ def fit_memory(
 def find_batch(config: TrainConfig, free: memory.Device, size: ModelSize, clip: ClipSize) -> TrainConfig:
     """Return settings with the largest batch that fits; on a GPU, batches of the longest clips are tried."""
     largest = None
-    if free.kind == "cuda":
-        with probe(config, size, torch.device(choose_device("auto"))) as probed:
+    if free.kind in COUNTED:
+        with probe(config, size, own_device(config.device)) as probed:
             largest = probed.largest_batch(clip, config.batch_size * config.grad_acumm, round(0.9 * free.memory))
     config = memory.fit_batch(config, free, size, clip, largest=largest)[0]
     return memory.changed(config, {"find_batch_size": False})  # a resumed run must have the same batches

@@ -8,6 +8,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 
+from tests.fake_gpus import FakeGpu
 from utils.core.errors import SpeedupError
 from utils.speech import precision
 from utils.speech.precision import Measurement, choose, measurement, require
@@ -38,7 +39,10 @@ def test_a_clearly_faster_precision_is_chosen(
     assert (choice.device, choice.gpt, choice.vocoder) == ("cpu", gpt, vocoder)
 
 
-def test_what_is_fast_on_the_processor_is_not_chosen_for_mps_or_a_small_model(path: Path) -> None:
+def test_what_is_fast_on_the_processor_is_not_chosen_for_mps_or_a_small_model(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FakeGpu(monkeypatch, "mps")
     path.write_text(json.dumps({precision.machine(): vars(FAST)}))
     assert choose("mps", "auto", path).gpt_reason.why == "untested"
     choice = choose("cpu", "auto", path)

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.fake_gpus import FakeGpu
 from utils.core.paths import ROOT
 from utils.studio import paths
 from utils.system import doctor, packages
+from utils.xtts.device import UNTESTED
 from utils.xtts.files import HUB_FILES
 from utils.xtts.hub import VARIABLE
 
@@ -20,8 +22,9 @@ def test_the_doctor_answers_in_json(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "utils", "doctor", "--json", "--output", str(tmp_path)]
     run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     findings = {finding["name"]: finding for finding in json.loads(run.stdout)}
-    assert {"Python", "Packages", "Device", "bf16", "fp16", "TF32", "RAM", "Disk", "Media decoding"} <= findings.keys()
-    assert "GFLOP/s" in findings["bf16"]["detail"]
+    assert {"Python", "Packages", "Device", "RAM", "Disk", "Media decoding"} <= findings.keys()
+    assert "; vocoder " in findings["Precision of speech"]["detail"]
+    assert findings["Precision of training"]["detail"].startswith(("bf16: this CPU", "fp32: this CPU"))
     assert run.returncode == int(any(finding["verdict"] == "fail" for finding in findings.values()))
     assert all(finding["cure"] for finding in findings.values() if finding["verdict"] == "fail")
 
@@ -32,6 +35,17 @@ def test_a_package_of_another_version_is_named(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(packages, "PROJECT", project)
     verdicts = {finding.name: finding.verdict for finding in doctor.packages(tmp_path)}
     assert verdicts == {"numpy": "warn", "no-such-package": "fail", "Packages": "warn"}
+
+
+@pytest.mark.parametrize("kind", UNTESTED)
+def test_a_gpu_on_which_nothing_has_run_is_named(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeGpu(monkeypatch, kind)
+    (found,) = doctor.torch_device(tmp_path)
+    assert (found.verdict, found.name) == ("warn", "Device")
+    assert f"({kind})" in found.detail
+    assert "never run on such a GPU" in found.detail
+    assert "--device cpu" in found.cure
+    assert f"fp32: half precision on {kind} is not tested here" in [each.detail for each in doctor.precision(tmp_path)]
 
 
 def make_model(folder: Path, *, leave_out: str = "", cut: str = "") -> None:

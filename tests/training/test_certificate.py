@@ -359,7 +359,7 @@ def test_runs_avoid_what_failed_in_the_test_of_the_first(path: Path, monkeypatch
         return []
 
     monkeypatch.setattr(gpt_train, "choose_device", lambda _name: "cuda")
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _device: "a GPU")
     monkeypatch.setattr(stored, "machine", lambda _device: "cpu")
     monkeypatch.setattr(gpu_test, "read", stored.read)
     monkeypatch.setattr(gpt_train, "read_lines", read_lines)
@@ -367,4 +367,4 @@ def test_runs_avoid_what_failed_in_the_test_of_the_first(path: Path, monkeypatch
         facts: list[Fact] = []
         assert not gpt_train.certified(TrainConfig(), path, facts.append, never_stop).enable_sdpa
         assert [fact.switch for fact in facts if isinstance(fact, SettingReplaced)] == ["fused attention"]
-    assert started == [["-m", "utils", "doctor", "--gpu", "--config", str(path)]]
+    assert started == [["-m", "utils", "doctor", "--gpu", "cuda", "--config", str(path)]]

@@ -11,17 +11,19 @@ from torch import nn
 from torch.amp.grad_scaler import GradScaler
 from torch.optim import AdamW, Optimizer
 
+from tests.fake_gpus import FakeGpu
 from utils.config import TrainConfig
 from utils.training import step
 from utils.training.errors import ClipsDoNotFitError, StateDoesNotFitError
 from utils.training.gpu_test import SIZES
 from utils.training.model_size import ClipSize, random_batch
-from utils.training.optimizers import allocate_state
+from utils.training.optimizers import ADAMW, allocate_state
 from utils.training.probe import Probe, probe
 from utils.training.resume_state import capture_rng, restore_rng
 from utils.training.speedups.adamw import OffloadedAdamW
 from utils.training.step import TrainStep, unwrap_optimizer
 from utils.training.update_checks import REFERENCE, updates
+from utils.xtts.device import GPUS
 
 CPU = torch.device("cpu")
 CLIP = ClipSize(32 + 21 + 64, frames=100, text=21, audio=64)
@@ -86,7 +88,9 @@ def test_early_moments_change_no_number(kind: Any) -> None:
     torch.manual_seed(0)
     models = [nn.Linear(3, 2)]
     models.append(copy.deepcopy(models[0]))
-    optimizers: list[Optimizer] = [kind(model.parameters(), lr=0.1, weight_decay=0.1) for model in models]
+    optimizers: list[Optimizer] = [
+        kind(model.parameters(), fused=False, lr=0.1, weight_decay=0.1, **ADAMW) for model in models
+    ]
     allocate_state(optimizers[1])
     assert {len(state) for state in optimizers[1].state.values()} == {3}
     assert torch.equal(models[0].weight, models[1].weight)
@@ -134,12 +138,9 @@ def test_the_scaler_goes_on_after_an_update_that_did_not_fit(probed: Probe, monk
     assert probed.measure(CLIP, 1).peak
 
 
-def test_the_generator_of_a_gpu_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
-    generator = torch.Generator().manual_seed(7)  # stands in for that of a GPU
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: [generator.get_state()])
-    monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, _number: generator.set_state(state))
+@pytest.mark.parametrize("kind", GPUS)
+def test_the_generator_of_a_gpu_is_restored(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = FakeGpu(monkeypatch, kind).generator
     state = capture_rng()
     drawn = torch.rand(3, generator=generator)
     restore_rng(state)

@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpu",
         nargs="?",
-        choices=["cuda", "cpu"],
-        const="cuda",
+        choices=["auto", "cuda", "mps", "xpu", "cpu"],
+        const="auto",
         help="test every kernel and switch on the GPU (at most three minutes) and write gpu-certificate.json and .md; "
         "training and speech then avoid what failed. cpu tests the processor instead",
     )
@@ -72,6 +72,8 @@ def _certify(name: str, file: Path | None, *, as_json: bool) -> int:
             print(check.row, flush=True)
 
     config = TrainConfig.load(file) if file else None
+    if name == "auto":
+        name = choose_device().replace("cpu", "cuda")  # which is then missing
     device = torch.device(choose_device(name))
     certificate = certify(device, paths.GPU_CERTIFICATE, show, config, missing_only=config is not None)
     wanted = checks(device, config)

@@ -29,6 +29,7 @@ from utils.studio.progress import CLEAR, describe_progress
 if TYPE_CHECKING:
     from utils.evaluation.evaluate import Candidate
     from utils.evaluation.sentences import EvaluationSentence
+    from utils.recognition.recognisers import Device
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +70,8 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
         try:
             recogniser = None  # it starts in its own process once all models have spoken
             if arguments.asr:
-                opened = open_recogniser(arguments.asr, config.language, warn, device=config.device)
+                device: Device = "cpu" if config.device == "cpu" else "auto"  # it knows fewer kinds of GPU
+                opened = open_recogniser(arguments.asr, config.language, warn, device=device)
                 recogniser = stack.enter_context(opened)
             found = evaluate(models, sentences, folder, config, recogniser, report, should_stop)
         except KeyboardInterrupt:

@@ -36,13 +36,13 @@ def work(job: Job, config: FeaturesConfig) -> None:
     from utils.training import preparation
     from utils.xtts import pronunciations
     from utils.xtts.codec import AudioEncoder
-    from utils.xtts.device import choose_device
+    from utils.xtts.device import exact_device
 
     dataset = job.run.project.dataset
     model = Path(config.model)
     clips = store.load_dataset(dataset).kept
     language = metadata.read_language(dataset)
-    encoder = AudioEncoder.load(model, choose_device(config.device))
+    encoder = AudioEncoder.load(model, exact_device(config.device))
     own = pronunciations.overrides(job.run.project.pronunciations)
     tokenizer = preparation.tokenizer_for(model, language, (clip.text for clip in clips), overrides=own)
     preparation.encode_clips(

@@ -27,13 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the active optimizations, the estimate, and what was measured."""
-    import torch
-
     from utils.training import memory
     from utils.training.errors import PlanDoesNotFitError
     from utils.training.model_size import ClipSize, ModelSize
     from utils.training.probe import probe
-    from utils.xtts.device import choose_device
+    from utils.xtts.device import own_device
 
     config = memory.changed(read_flags(arguments, CONFIG), {"num_processes": 1})
     device = memory.Device.detect(config)
@@ -45,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     if device.kind == "cpu" and not estimate.fits:  # the system would kill other programs
         memory.fit_batch(memory.changed(config, {"grad_acumm": 1}), device)
         raise PlanDoesNotFitError(estimate.needed, estimate.available, ("a smaller batch_size, a larger grad_acumm",))
-    with probe(config, ModelSize.from_config(config), torch.device(choose_device("auto"))) as probed:
+    with probe(config, ModelSize.from_config(config), own_device(config.device)) as probed:
         for change in probed.changes:
             print(wording.describe(change), flush=True)
         return (find_largest if arguments.find else measure)(probed, clip, device)
@@ -68,7 +66,7 @@ def measure(probed: "Probe", clip: "ClipSize", device: "Device") -> int:
     from utils.training.model_size import clips_per_batch
 
     found = probed.measure(clip, clips_per_batch(probed.config, clip))
-    kind = "allocated by torch" if device.kind == "cuda" else "used by this process, including cached memory"
+    kind = "allocated by torch" if device.kind != "cpu" else "used by this process, including cached memory"
     print(f"{'seconds per batch':<24} {found.seconds:.2f}")
     print(f"{'measured peak':<24} {found.peak / GIB:.2f} GiB {kind}")
     fits = found.peak <= device.memory

@@ -82,7 +82,8 @@ def work(job: Job, config: TrainConfig) -> None:
     """Train in this process, or start several processes and watch them."""
     if config.num_processes > 1 and not is_member():
         offset = job.run.events.stat().st_size
-        if code := launch(["utils", "work", str(job.run.folder), "--member"], config.num_processes, job.should_stop):
+        member = ["utils", "work", str(job.run.folder), "--member"]
+        if code := launch(member, config.num_processes, job.should_stop, config.device):
             facts = map(from_json, read_events(job.run.events, offset).events)
             causes = [fact.error for fact in facts if isinstance(fact, Failed)]
             raise causes[0] if causes else TrainingError("process_ended", code)

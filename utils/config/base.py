@@ -5,7 +5,7 @@ import reprlib
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, TypedDict, TypeVar, Unpack
+from typing import Annotated, Any, Literal, Self, TypedDict, TypeVar, Unpack
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
@@ -38,6 +38,7 @@ SEPARATOR = "|"  # between the values of a setting that takes several
 T = TypeVar("T")
 Language = Annotated[str, AfterValidator(canonical)]
 Text = Annotated[str, AfterValidator(printable)]
+Device = Literal["auto", "cuda", "mps", "xpu", "cpu"]
 
 
 def split_values(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from utils.config.base import Config, Language, Text, setting
+from utils.config.base import Config, Device, Language, Text, setting
 
 DEFAULT_VOICE = "default"  # the voice that a model was trained on, like a blank name
 
@@ -13,7 +13,7 @@ class SpeakerConfig(Config):
     model: Text = setting(
         "", "Model", "Finished model, checkpoint, run, base model or Coqui model folder; blank = latest."
     )
-    device: Literal["auto", "cuda", "cpu"] = setting("auto", "Device", "Device for the model.")
+    device: Device = setting("auto", "Device", "Device for the model.")
     precision: Literal["auto", "fp32", "bf16", "fp16", "int8"] = setting(
         "auto", "Precision", "Numeric precision; auto = the fastest one measured on this machine."
     )

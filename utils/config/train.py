@@ -6,7 +6,17 @@ from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from utils.config.base import AUTO_SECONDS, MODEL_SECONDS, MODEL_TOKENS, Config, Language, Text, setting, split_values
+from utils.config.base import (
+    AUTO_SECONDS,
+    MODEL_SECONDS,
+    MODEL_TOKENS,
+    Config,
+    Device,
+    Language,
+    Text,
+    setting,
+    split_values,
+)
 from utils.config.facts import InvalidSettingsError, SettingProblem, broken
 
 Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"]
@@ -214,6 +224,7 @@ class TrainConfig(Config):
         "all", "LoRA targets", "Adapt only the attention layers, or the feed-forward layers too."
     )
 
+    device: Device = setting("auto", "Device", "Device for the training; auto = the GPU if there is one.")
     max_memory_fraction: float = setting(
         1.0, "GPU memory limit", "Maximum share of the GPU memory that the run may use.", gt=0, le=1
     )

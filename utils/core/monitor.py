@@ -7,6 +7,8 @@ import contextlib
 import importlib
 import logging
 import os
+import platform
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,6 +23,8 @@ T = TypeVar("T")
 GIB = 2**30
 IDLE_PERCENT = 30  # mean load below which the GPU waits for something
 WATCH_SECONDS, WATCH_READINGS = 5.0, 60  # five minutes, so that loading and a single evaluation do not count
+IS_APPLE = (sys.platform, platform.machine()) == ("darwin", "arm64")
+APPLE_SHARE = 2 / 3  # of the RAM, which Metal recommends for the GPU
 SHORTEST = 0.2  # seconds of all cores; a share of less is noise
 logger = logging.getLogger(__name__)
 
@@ -70,7 +74,8 @@ def read(gpu: "GpuMonitor", folder: Path) -> MachineReading:
     return MachineReading(
         gpu_name=gpu.query("nvmlDeviceGetName", lambda name: name.decode() if isinstance(name, bytes) else str(name)),
         gpu_memory_used_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.used / GIB),
-        gpu_memory_total_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.total / GIB),
+        gpu_memory_total_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.total / GIB)
+        or (APPLE_SHARE * ram.total / GIB if IS_APPLE else None),
         gpu_percent=gpu.percent(),
         process_ram_gib=_process_ram_gib(),
         ram_used_gib=(ram.total - ram.available) / GIB,

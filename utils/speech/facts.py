@@ -73,7 +73,7 @@ class SentenceCheck(Protocol):
 class SpeechHindered(WarningFact):
     """Speech works, but slower or with more memory than it could."""
 
-    what: Literal["no_graphs", "no_graphs_now", "overflow", "half_failed", "gpt_failed", "stays_loaded"]
+    what: Literal["no_graphs", "no_graphs_now", "overflow", "half_failed", "gpt_failed", "stays_loaded", "no_gpu"]
     reason: str
 
 

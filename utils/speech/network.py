@@ -63,6 +63,11 @@ class DecoderNetwork:
             self.stop_graphs(problem)
         self._prefixes: deque[tuple[Tensor, list[Tensor]]] = deque(maxlen=VOICES)
 
+    @property
+    def has_steps(self) -> bool:
+        """Tell whether lengths are rounded up, as each new one selects kernels anew on a GPU."""
+        return self.uses_graphs or self.device.type != "cpu"
+
     @torch.inference_mode()
     def _load(self, gpt: Any, precision: Precision, *, consume: bool) -> None:  # noqa: ANN401  # coqui's class
         self.text, self.text_positions = self._table(gpt.text_embedding), self._table(gpt.text_pos_embedding.emb)
@@ -148,7 +153,7 @@ class DecoderNetwork:
 
     def _embed_texts(self, sentences: Sequence[Sentence], length: int) -> Tensor:
         """Return what the layers read for texts; shorter ones are padded with what no row will see."""
-        if self.uses_graphs:
+        if self.has_steps:
             length = min(math.ceil(length / TEXT_STEP) * TEXT_STEP, len(self.text_positions))
         texts = [(self.text_start, *sentence.tokenized.ids, self.text_stop) for sentence in sentences]
         ids = torch.tensor([[*text, *[self.text_stop] * (length - len(text))] for text in texts])

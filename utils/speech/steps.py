@@ -124,17 +124,18 @@ class DecodingStep:
         """Start a step of all rows; it may be read when the next one has been started."""
         count = len(self.top_k)
         end, is_even = self.cache.extend()
-        if not self.uses_graphs:
+        if not self.decoder.has_steps:
             chosen, latents = self.compute(Shape(count, end, (min(self.top_k), max(self.top_k)), is_even))
             return to_host(chosen), latents
         span = 0, min(math.ceil(max(self.top_k) / TOP_K) * TOP_K, self.state.used.shape[1])
-        chosen, latents = self._graph(Shape(*self._rounded(count, end), span, is_even=False))()
+        shape = Shape(*self._rounded(count, end), span, is_even=False)
+        chosen, latents = self._graph(shape)() if self.uses_graphs else self.compute(shape)
         latents = latents[:count].clone()  # before the next step replaces them
         return to_host(chosen), latents
 
     def _rounded(self, rows: int, columns: int) -> tuple[int, int]:
-        """Round up for graphs, of which a few then serve all sentences."""
-        if not self.uses_graphs:
+        """Round up on a GPU: a few shapes then serve all sentences."""
+        if not self.decoder.has_steps:
             return rows, columns
         return 1 << (rows - 1).bit_length(), math.ceil(columns / COLUMNS) * COLUMNS
 
@@ -189,7 +190,7 @@ class DecodingStep:
 
 def capture(compute: Callable[[], Outputs], state: Sequence[Tensor], pool: Any) -> Callable[[], Outputs]:  # noqa: ANN401  # torch's token
     """Capture a function as a CUDA graph on this stream, and return its replay; ``state`` is what it changes."""
-    if state[0].device.type == "cpu":
+    if state[0].device.type != "cuda":
         return compute
     before = [each.clone() for each in state]
     for _ in range(WARM_UP):

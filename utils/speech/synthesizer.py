@@ -9,8 +9,10 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from utils.config import SpeechConfig
+from utils.core.errors import first_line
 from utils.core.facts import Fact, Report, ShouldStop, ignore, log_fact, never_stop
 from utils.media.audio import Samples
 from utils.media.loudness import Normalizer
@@ -20,7 +22,7 @@ from utils.recognition.spans import Cue
 from utils.speech import guards, voices
 from utils.speech.attempts import best_takes
 from utils.speech.decoder import Decoder
-from utils.speech.facts import SentenceSpoken
+from utils.speech.facts import SentenceSpoken, SpeechHindered
 from utils.speech.guards import SpeechLimits
 from utils.speech.loading import Companions, LoadedModel, open_model
 from utils.speech.planning import SpeechPlan, plan
@@ -28,9 +30,11 @@ from utils.speech.precision import PrecisionChoice, choose
 from utils.speech.types import DEFAULTS, Generation, Sentence, Speech, Utterance, Voice, join, silence, start_times
 from utils.speech.vocoder import Vocoder
 from utils.xtts.certificate import read, untested
-from utils.xtts.device import free_memory
+from utils.xtts.device import UNTESTED, free_memory
 from utils.xtts.facts import KernelsUntested
+from utils.xtts.tokenizer import TokenizedText
 
+TRIED = 16  # codes; their sound is tried so many times as long
 EXTRA = 1.5  # times the longest time a text should take: whatever goes on after that has lost its way
 
 
@@ -47,6 +51,14 @@ class Synthesizer:
     def warmed_up(self) -> "Synthesizer":
         """Return it prepared for many listeners: on a GPU, nothing is left to be captured while one of them waits."""
         self.decoder.batch.warm_up()
+        return self
+
+    def tried(self) -> "Synthesizer":
+        """Return it after a few codes and more than a window of sound: a device that cannot speak raises an error."""
+        text = TokenizedText("", "", "", "", (), (1, 2), ())
+        prompt = torch.zeros(1, 32, self.decoder.stack.dim)
+        (made,) = self.decoder.generate([Sentence(text, max_codes=TRIED)], prompt, DEFAULTS)
+        self.vocoder.sound(made.latents * TRIED, torch.zeros(1, 512, 1))
         return self
 
     def voices(self) -> tuple[str, ...]:
@@ -186,7 +198,7 @@ def open_voice(
 
     Args:
         model: Folder of a model or a checkpoint, as in ``open_model``.
-        device: "auto", "cpu" or "cuda".
+        device: "auto", "cpu", or a GPU as torch names it; one that cannot speak is replaced by the CPU, with a warning.
         precision: A number format; "auto" is the fastest one measured on this machine.
         companions: What belongs to the model and lies elsewhere.
         caches: Files in which to find again what was computed before.
@@ -194,18 +206,25 @@ def open_voice(
     """
     caches = caches or Caches()
     choice = choose(device, precision, caches.precisions).as_tested(caches.certificate)
-    loaded = open_model(model, companions, as_stored=True)  # the decoder takes one layer after the other
-    choice = choice.for_model(loaded.gpt) if precision == "auto" else choice
-    decoder = Decoder(loaded.gpt, choice.gpt, choice.device, consume=True, certificate=caches.certificate)
-    decoder.on_step = on_step
-    if read(decoder.device, caches.certificate):
-        kernels = untested(decoder.device, caches.certificate, decoder.attention_kernels())
-        if kernels:
-            log_fact(KernelsUntested(kernels, "python -m utils doctor --gpu"))
-    vocoder = Vocoder(loaded.vocoder, choice.vocoder, choice.device)
-    loaded = loaded.conditioning_only()
-    free_memory()
-    return Synthesizer(loaded, decoder, vocoder, choice, caches.voices)
+    try:
+        loaded = open_model(model, companions, as_stored=True)  # the decoder takes one layer after the other
+        choice = choice.for_model(loaded.gpt) if precision == "auto" else choice
+        decoder = Decoder(loaded.gpt, choice.gpt, choice.device, consume=True, certificate=caches.certificate)
+        decoder.on_step = on_step
+        if read(decoder.device, caches.certificate):
+            kernels = untested(decoder.device, caches.certificate, decoder.attention_kernels())
+            if kernels:
+                log_fact(KernelsUntested(kernels, "python -m utils doctor --gpu"))
+        vocoder = Vocoder(loaded.vocoder, choice.vocoder, choice.device)
+        loaded = loaded.conditioning_only()
+        free_memory()
+        voice = Synthesizer(loaded, decoder, vocoder, choice, caches.voices)
+        return voice.tried() if choice.device in UNTESTED else voice
+    except RuntimeError as error:  # of any kind: the CPU can do everything
+        if choice.device not in UNTESTED:
+            raise
+        log_fact(SpeechHindered("no_gpu", first_line(error)))
+    return open_voice(model, "cpu", companions=companions, caches=caches, on_step=on_step)
 
 
 def speak(

@@ -179,7 +179,7 @@ class Vocoder:
         size = len(frames) - whole.left - whole.right
         if not size:
             return
-        if self.device.type == "cuda":
+        if self.device.type != "cpu":
             yield from windows(whole, reach)
             return
         rounds = math.ceil(size / (MAX_FRAMES_CPU * self.workers))

@@ -127,23 +127,19 @@ def differences(runs: Sequence[Run]) -> dict[str, list[object]]:
 
 
 def device() -> Result:
-    import torch
 
     from utils.training import memory
-    from utils.training.speedups.gpu import CAPABILITY
+    from utils.training.speedups.gpu import lacks_tf32
     from utils.xtts.device import choose_precision
 
     detected = memory.Device.detect(TrainConfig())
-    on_gpu = detected.kind == "cuda"
-    return {
-        "kind": detected.kind,
-        "name": detected.name,
-        "memory": detected.memory,
-        "half": choose_precision(detected.kind).dtype,
-        "tf32": on_gpu and torch.cuda.get_device_capability() >= CAPABILITY,
-        "compiler": any(shutil.which(name) for name in ("c++", "g++", "clang++", "cl")),
-        "bitsandbytes": importlib.util.find_spec("bitsandbytes") is not None,
+    found = {
+        "enable_mixed_precision": choose_precision(detected.kind).dtype,
+        "enable_tf32": not lacks_tf32(detected.kind),
+        "use_compile": any(shutil.which(name) for name in ("c++", "g++", "clang++", "cl")),
+        "optimizer": importlib.util.find_spec("bitsandbytes") is not None,
     }
+    return {"kind": detected.kind, "name": detected.name, "memory": detected.memory, "found": found}
 
 
 def plan(config: dict[str, object]) -> Result:

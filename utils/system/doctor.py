@@ -4,11 +4,10 @@ import platform
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import psutil
 
@@ -21,9 +20,6 @@ from utils.system import packages as pinned
 from utils.system import torch_build
 from utils.xtts.files import HUB_FILES, looks_complete
 from utils.xtts.hub import licence_accepted
-
-if TYPE_CHECKING:
-    import torch
 
 Verdict = Literal["pass", "warn", "fail"]  # warn: something is slower or missing, but the rest works
 GIB = 2**30
@@ -86,12 +82,18 @@ def torch_device(_output: Path) -> Findings:
     """PyTorch finds a device."""
     import torch
 
+    from utils.xtts.device import UNTESTED, choose_device, gpu_name
+
     gpu = torch_build.detect()
     build = f"torch {torch.__version__}"
     problem = gpu_problem(gpu, torch_build.installed() or "none", platform.system(), found=torch.cuda.is_available())
     if problem:
         yield Finding("Device", "warn", f"CPU only ({build}): {problem[0]}", problem[1])
-    elif torch.cuda.is_available():
+    elif (kind := choose_device()) in UNTESTED:
+        detail = f"{gpu_name(kind)} ({kind}), {build}: this program has never run on such a GPU"
+        cure = "Training tests it first, as doctor --gpu does. To use the CPU, set the device: --device cpu."
+        yield Finding("Device", "warn", detail, cure)
+    elif kind == "cuda":
         card = torch.cuda.get_device_properties(0)
         yield Finding("Device", "pass", f"{card.name}, compute capability {card.major}.{card.minor}, {build}")
         free, total = torch.cuda.mem_get_info()
@@ -144,38 +146,15 @@ def _whisper_on_gpu(cuda: str) -> Finding:
 
 
 def precision(_output: Path) -> Findings:
-    """Half precision is faster on this device, as measured."""
-    import torch
+    """The number formats of speech and training, and why."""
+    from utils.speech.precision import choose
+    from utils.xtts.device import choose_precision, own_device
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    plain = matrix_speed(torch.float32, device)
-    speeds = {"bf16": matrix_speed(torch.bfloat16, device), "fp16": matrix_speed(torch.float16, device)}
-    if device.type == "cuda":
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("high")
-        speeds["TF32"] = matrix_speed(torch.float32, device)
-        torch.set_float32_matmul_precision(before)
-    for name, speed in speeds.items():
-        is_faster = speed > 1.1 * plain
-        detail = f"{speed:.0f} GFLOP/s, fp32 {plain:.0f}{'' if is_faster else ': not faster'}"
-        yield _finding(name, detail, f"Turn {name} off on this device.", good=is_faster)
-    if device.type == "cpu":
-        yield Finding("TF32", "warn", "not available on a CPU", "Nothing to do: the setting is ignored on a CPU.")
-
-
-def matrix_speed(dtype: "torch.dtype", device: "torch.device") -> float:
-    """Return the speed of a matrix product in GFLOP/s, the best of four."""
-    import torch
-
-    size = 4096 if device.type == "cuda" else 256  # some CPUs need seconds for a larger one in bf16
-    left = torch.ones(size, size, dtype=dtype, device=device)
-    best = float("inf")
-    for _ in range(4):
-        began = time.perf_counter()
-        product = left @ left
-        product[0, 0].item()  # waits for the device
-        best = min(best, time.perf_counter() - began)
-    return 2 * size**3 / best / 1e9
+    speech = choose(path=paths.PRECISIONS)
+    reasons = f"GPT {speech.gpt}: {speech.gpt_reason}; vocoder {speech.vocoder}: {speech.vocoder_reason}"
+    yield Finding("Precision of speech", "pass", reasons)
+    training = choose_precision(own_device())
+    yield Finding("Precision of training", "pass", f"{training.dtype.replace('no', 'fp32')}: {training.reason}")
 
 
 def memory_and_disk(output: Path) -> Findings:

@@ -19,6 +19,7 @@ from utils.config import TrainConfig
 from utils.core.facts import StopRequested
 from utils.training.launcher import is_member
 from utils.training.metrics import tracker_is_missing
+from utils.xtts.device import own_device
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -106,11 +107,11 @@ def make_accelerator(config: TrainConfig, precision: str, folder: Path) -> "Acce
     from accelerate.state import AcceleratorState
     from accelerate.utils import DistributedDataParallelKwargs
 
-    # Otherwise a second run in the same process would have to use the precision of the first.
-    AcceleratorState._reset_state()  # noqa: SLF001
+    # Otherwise a second run in the same process would have to use the precision and the device of the first.
+    AcceleratorState._reset_state(reset_partial_state=not is_member())  # noqa: SLF001
     return Accelerator(
         kwargs_handlers=[DistributedDataParallelKwargs(gradient_as_bucket_view=True)],  # no copy of each gradient
-        cpu=not torch.cuda.is_available(),
+        cpu=own_device(config.device).type == "cpu",  # else it finds the same GPU
         mixed_precision=precision,
         log_with=None if config.tracker == "none" or tracker_is_missing(config) else config.tracker,
         project_dir=str(folder / "tracker"),

@@ -31,10 +31,12 @@ from utils.training.update_checks import (
     unless_refused,
     updates,
 )
-from utils.xtts.certificate import DECODING, GPT, THREADS, VOCODING, Certificate, Check, failure, machine, read
+from utils.xtts.certificate import DECODING, GPT, THREADS, VOCODING, Certificate, Check, failure, machine, read, results
+from utils.xtts.device import UNTESTED
 
 SWITCHES = Path(__file__).parent / "data" / "switches.toml"
 SIZES = (ModelSize(2, 64, 4, text_rows=100), ModelSize(1, 1024, 16, text_rows=200))  # a small model and a wide layer
+PLAIN = "plain fp32 as on the CPU"
 SMALL = 1024**2  # times 12: weights of the layers of a model that a CPU tests at its full size too
 OWN = (  # settings of a run that change what is computed, besides those of ``switches``
     "checkpoint_every dropout freeze_conditioning freeze_first_n_gpt_layers label_smoothing lora_alpha lora_dropout "
@@ -108,7 +110,7 @@ def _switch_checks(device: torch.device) -> dict[str, Callable[[str], Check]]:
     plain = ((reference(size, {}), updates(size, torch.device("cpu"), {})) for size in SIZES[:1])
     full = ((updates(size, device, {}, is_full=True), reference(size, {})) for size in SIZES[:1])
     return {
-        "plain fp32 as on the CPU": partial(compared, measured=plain, tolerance=1e-2),
+        PLAIN: partial(compared, measured=plain, tolerance=1e-2),
         **{
             switch.name: partial(compared, measured=switched(switch), tolerance=switch.tolerance)
             for switch in switches()
@@ -130,9 +132,7 @@ def _run_checks(device: torch.device, config: TrainConfig) -> dict[str, Callable
 
 def is_tested(device: torch.device | str, path: Path, config: TrainConfig) -> bool:
     """Return whether every check of these settings was run on this device, also those that an older version lacked."""
-    certificate = read(device, path)
-    names = {check.name for check in certificate.checks} if certificate else set()
-    return checks(torch.device(device), config).keys() <= names
+    return checks(torch.device(device), config).keys() <= results(device, path).keys()
 
 
 def run(
@@ -146,7 +146,7 @@ def run(
     """Run every check, report it, and write the certificate after each one: stopping loses nothing that was found."""
     wanted = checks(device, config)
     earlier = read(device, path) if missing_only else None
-    found = {check.name: check for check in earlier.checks} if earlier else {}
+    found = results(device, path) if missing_only else {}
     certificate = earlier or Certificate(machine(device), "", ())
     again = {run_name(config), full_name(config)} if config else set()  # a run may have met kernels that they had not
     for name in [name for name in wanted if name not in found or name in again]:
@@ -162,7 +162,15 @@ def run(
 def safe_config(
     config: TrainConfig, device: torch.device | str, path: Path
 ) -> tuple[TrainConfig, list[SettingReplaced]]:
-    """Replace the settings that failed on this device, and say which and why."""
+    """Replace the settings that failed on this device, and say which and why.
+
+    A kind of GPU on which nothing has run is only used once plain training was found to work there.
+    """
+    if device in UNTESTED and config.num_processes == 1:
+        plain = results(device, path).get(PLAIN, Check(PLAIN, passed=False, detail="the test did not end"))
+        if not plain.passed:
+            cpu = {"device": "cpu"}
+            return changed(config, cpu), [SettingReplaced(PLAIN, _listed(cpu), plain.detail)]
     changes = []
     for switch in (*switches(), REPEATED, WORKERS):
         reason = failure(device, path, switch.name)

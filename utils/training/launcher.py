@@ -17,12 +17,14 @@ def is_member() -> bool:
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
-def launch(arguments: Sequence[str], count: int, should_stop: ShouldStop) -> int:
+def launch(arguments: Sequence[str], count: int, should_stop: ShouldStop, device: str = "auto") -> int:
     """Run a module with its arguments in several processes; return the exit code of the group."""
     import torch
 
-    available = torch.cuda.device_count()
-    if available and count > available:
+    from utils.xtts.device import choose_device
+
+    gpu = torch.get_device_module(kind := choose_device(device))
+    if kind != "cpu" and count > (available := gpu.device_count()):
         raise TrainingError("too_many_processes", available)
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", "-m"]
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // count))

@@ -9,10 +9,6 @@ import contextlib
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
-
-import psutil
-import torch
 
 from utils.config import TrainConfig
 from utils.core import wording
@@ -21,12 +17,11 @@ from utils.training.errors import PlanDoesNotFitError
 from utils.training.facts import MemoryPlan
 from utils.training.memory_trace import trace_update
 from utils.training.model_size import ClipSize, ModelSize
-from utils.training.optimizations import this_device
-from utils.xtts.device import choose_precision
+from utils.xtts.device import GPUS, choose_precision, free_and_total, gpu_name, own_device
 
 GIB = 2**30
 RESERVE = {
-    "cuda": round(0.6 * GIB),  # CUDA context and libraries; an assumption, not measured
+    **dict.fromkeys(GPUS, round(0.6 * GIB)),  # CUDA context and libraries; an assumption, not measured
     "cpu": round(0.8 * GIB),  # this process after its imports: 757 MiB on Linux with torch 2.11
 }
 FRAGMENTATION = 0.1  # share added for gaps between blocks of memory; an assumption
@@ -45,7 +40,7 @@ REMEDIES: tuple[tuple[str, dict[str, object]], ...] = (
 class Device:
     """A device to train on: its kind, the bytes a run may use, its name, and whether it computes in half precision."""
 
-    kind: Literal["cuda", "cpu"]
+    kind: str  # "cuda", "mps", "xpu" or "cpu"
     memory: int
     name: str
     half: bool
@@ -58,13 +53,12 @@ class Device:
     @classmethod
     def detect(cls, config: TrainConfig) -> "Device":
         """The device that a run would use on this machine."""
-        kind: Literal["cuda", "cpu"] = "cuda" if torch.cuda.is_available() else "cpu"
-        half = choose_precision(kind).dtype != "no"
-        if kind == "cpu":
-            return cls(kind, psutil.virtual_memory().available // config.num_processes, "CPU", half)
-        own = this_device()
-        free, total = torch.cuda.mem_get_info(own)
-        return cls(kind, min(free, round(total * config.max_memory_fraction)), torch.cuda.get_device_name(own), half)
+        own = own_device(config.device)
+        half = choose_precision(own).dtype != "no"
+        free, total = free_and_total(own)
+        if own.type == "cpu":
+            return cls("cpu", free // config.num_processes, "CPU", half)
+        return cls(own.type, min(free, round(total * config.max_memory_fraction)), gpu_name(own.type), half)
 
 
 def estimate(
@@ -77,7 +71,7 @@ def estimate(
     size = size or ModelSize.from_config(config)
     clip = clip or ClipSize.from_config(config)
     half = config.enable_mixed_precision and device.half
-    parts = trace_update(config, size, clip, on_gpu=device.kind == "cuda", half=half)
+    parts = trace_update(config, size, clip, on_gpu=device.kind != "cpu", half=half)
     parts["reserve"] = RESERVE[device.kind] + round(FRAGMENTATION * sum(parts.values()))
     needed = sum(parts.values())
     return MemoryPlan(needed <= device.memory, parts, needed, device.memory)

@@ -9,12 +9,12 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import psutil
 import torch
 
 from utils.config import TrainConfig
 from utils.core.facts import Report
 from utils.training.facts import GpuMemoryFull, TrackerFailed
+from utils.xtts.device import COUNTED, used_bytes
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -124,9 +124,9 @@ class Throughput:
 
     def _peak_memory(self) -> float:
         """Return the peak memory in GiB: of the GPU, or of this process as far as it was sampled."""
-        if self.device.type == "cuda":
-            return torch.cuda.max_memory_allocated(self.device) / GIB
-        self._memory = max(self._memory, psutil.Process().memory_info().rss / GIB)
+        if self.device.type in COUNTED:
+            return float(torch.get_device_module(self.device).max_memory_allocated(self.device)) / GIB
+        self._memory = max(self._memory, used_bytes(self.device) / GIB)
         return self._memory
 
 

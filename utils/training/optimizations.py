@@ -17,7 +17,7 @@ from utils.training.facts import ByteDropoutIdle
 from utils.training.model_size import ModelSize, random_gpt
 from utils.training.speedups import attention, blocks, dropout, freezing, gpu
 from utils.xtts import adapters
-from utils.xtts.device import Precision, choose_precision
+from utils.xtts.device import Precision, choose_precision, own_device
 from utils.xtts.modules import CONDITIONING, GPT, gpt2_layers
 
 GPT_PATHS = ("", "gpt", "xtts.gpt", "module", "module.gpt", "module.xtts.gpt")  # of coqui's GPT inside a model
@@ -45,12 +45,12 @@ class TrainingOptimizer:
 
     Args:
         config: Settings of the run.
-        device: Device of the model; by default the GPU of this process, or the CPU if there is none.
+        device: Device of the model; by default that of the settings, for this process.
     """
 
     def __init__(self, config: TrainConfig, device: torch.device | str | None = None) -> None:
         self.config = config
-        self.device = this_device() if device is None else torch.device(device)
+        self.device = own_device(config.device) if device is None else torch.device(device)
         self.machine = UnslothStyleOptimizations(self.device)
         self.precision = choose_precision(self.device, wanted=config.enable_mixed_precision)
 
@@ -147,7 +147,7 @@ class UnslothStyleOptimizations:
     """
 
     def __init__(self, device: torch.device | str | None = None, cores: int | None = None) -> None:
-        self.device = this_device() if device is None else torch.device(device)
+        self.device = own_device() if device is None else torch.device(device)
         self.cores = cores or os.cpu_count() or 1
 
     def enable_tf32(self, *, enabled: bool = True) -> Optimization:
@@ -171,10 +171,3 @@ class UnslothStyleOptimizations:
     def compile_model(self, model: nn.Module, *, backend: blocks.Backend = "inductor") -> Optimization:
         """Compile the layers of the GPT-2, each shape on first use."""
         return blocks.compile_blocks(coqui_gpt(model), self.device, backend=backend)
-
-
-def this_device() -> torch.device:
-    """Return the GPU of this process, or the CPU if there is none."""
-    if not torch.cuda.is_available():
-        return torch.device("cpu")
-    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))

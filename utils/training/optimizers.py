@@ -44,7 +44,7 @@ def _choose(model: nn.Module, groups: Groups, config: TrainConfig, device: torch
     if config.optimizer == "adafactor":
         return _adafactor(groups, config), "optimizer", "Adafactor"
     settings["fused"] = config.enable_fused_optimizer
-    if config.offload_optimizer:
+    if config.offload_optimizer and device.type != "mps":  # whose memory is the RAM
         return OffloadedAdamW(groups, **settings), "offload_optimizer", "AdamW on the CPU"
     kernel = f"{'fused' if config.enable_fused_optimizer else 'plain'} AdamW on {device.type}"
     return AdamW(groups, **settings), "enable_fused_optimizer", kernel

@@ -22,6 +22,7 @@ from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 
 from utils.media.arrays import Float16Array, Int64Array
 from utils.training.errors import SettingRefusedError
+from utils.xtts.device import UNTESTED
 
 PROMPT = 32  # latents that the perceiver returns for any reference
 TEXT_EXTRA = 1  # START
@@ -134,7 +135,8 @@ class PackedBatch:
         return PackedParts(*torch.split(self.numbers, sizes.tolist()))
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "PackedBatch":
-        mel, numbers = (part.to(device, non_blocking=non_blocking) for part in (self.mel, self.numbers))
+        starts = non_blocking and torch.device(device).type not in UNTESTED  # they may read what was freed by then
+        mel, numbers = (part.to(device, non_blocking=starts) for part in (self.mel, self.numbers))
         return replace(self, mel=mel, numbers=numbers)
 
     def pin_memory(self) -> "PackedBatch":

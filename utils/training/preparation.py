@@ -29,7 +29,7 @@ from utils.training.errors import SettingRefusedError, TrainingError
 from utils.xtts import model, pronunciations
 from utils.xtts.base_models import ModelSource, base_folder
 from utils.xtts.codec import AudioEncoder
-from utils.xtts.device import choose_device
+from utils.xtts.device import exact_device
 from utils.xtts.files import DIGESTS_FILE, SETTINGS_FILE, VOCABULARY_FILE, verify_folder
 from utils.xtts.language_packs import Backend, TextMode
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
@@ -272,7 +272,7 @@ def prepare_data(
     tokenizer = fixed_tokenizer(config, run, base, (clip.text for clip in clips.train), languages, overrides)
     for notice in tokenizer.notices:
         report(notice)
-    encoder = AudioEncoder.load(base.folder, choose_device("auto"))
+    encoder = AudioEncoder.load(base.folder, exact_device(config.device))
 
     def encode(lists: ClipLists, language: str) -> FeatureStore:
         return encode_clips(lists.folder, encoder, tokenizer, lists.clips, language, report, source.should_stop)

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import psutil
 import torch
 from torch import nn
 
@@ -26,7 +25,7 @@ from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, rand
 from utils.training.optimizations import optimized_gpt
 from utils.training.packing import PackedBatch, SpecialTokens
 from utils.training.speedups import gpu
-from utils.xtts.device import choose_precision, free_memory, is_out_of_memory
+from utils.xtts.device import COUNTED, choose_precision, free_memory, is_out_of_memory, used_bytes
 
 SAMPLE_SECONDS = 0.002  # between two readings of the memory of a process
 SHRINK = 0.9  # of the batch that did not fit
@@ -74,8 +73,7 @@ class Probe:
             for number in range(2 * updates):
                 began = time.perf_counter()
                 results.append(self.step.run(self._update(batches, number)))
-                if self.device.type == "cuda":
-                    torch.cuda.synchronize(self.device)
+                torch.get_device_module(self.device).synchronize()
                 seconds.append(time.perf_counter() - began)
                 if [result.status for result in results].count("applied") == updates:
                     break
@@ -120,7 +118,7 @@ def probe(config: TrainConfig, size: ModelSize, device: torch.device) -> Iterato
     """Open a probe; every one starts from the same weights, and leaves the modes of torch as they were."""
     before, is_deterministic = gpu.tf32_state(), torch.are_deterministic_algorithms_enabled()
     try:
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        with torch.random.fork_rng([] if device.type == "cpu" else [device], device_type=device.type):
             torch.manual_seed(0)
             yield Probe(config, size, device)
     finally:
@@ -133,19 +131,20 @@ def probe(config: TrainConfig, size: ModelSize, device: torch.device) -> Iterato
 def peak_memory(device: torch.device) -> Iterator[list[int]]:
     """Watch how much memory is in use; afterwards the list holds the maximum in bytes."""
     peak = [0]
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-        torch.cuda.reset_peak_memory_stats(device)
+    if device.type in COUNTED:
+        gpu = torch.get_device_module(device)
+        gpu.synchronize()
+        gpu.reset_peak_memory_stats(device)
         yield peak
-        peak[0] = torch.cuda.max_memory_allocated(device)
+        peak[0] = gpu.max_memory_allocated(device)
         return
-    done, process = threading.Event(), psutil.Process()
-    is_counted_by_the_kernel = _reset_peak_of_process()
+    done = threading.Event()
+    is_counted_by_the_kernel = device.type == "cpu" and _reset_peak_of_process()
 
     def watch() -> None:
         is_done = False
         while not is_done:
-            peak[0] = max(peak[0], process.memory_info().rss)
+            peak[0] = max(peak[0], used_bytes(device))
             is_done = done.wait(SAMPLE_SECONDS)
 
     thread = threading.Thread(target=watch, name="peak-memory", daemon=True)

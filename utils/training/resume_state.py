@@ -17,6 +17,7 @@ from torch import Tensor
 from utils.core import folders, storage
 from utils.core.errors import FileDamagedError
 from utils.xtts.checkpoints import RESUME_STATE
+from utils.xtts.device import found_gpus
 from utils.xtts.tensors import flatten_tree, read_tensors, unflatten_tree, write_tensors
 
 WEIGHTS = "weights.safetensors"
@@ -100,7 +101,7 @@ def capture_rng() -> Tree:
     version, numbers, next_gauss = random.getstate()
     return {
         "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        **{kind: [gpu.get_rng_state(n) for n in range(gpu.device_count())] for kind, gpu in found_gpus().items()},
         "numpy": (str(name), torch.from_numpy(np.asarray(keys, np.int64)), int(position), int(has_gauss), float(gauss)),
         "python": (version, torch.tensor(numbers, dtype=torch.int64), next_gauss),
     }
@@ -109,8 +110,9 @@ def capture_rng() -> Tree:
 def restore_rng(states: Tree) -> None:
     """Restore the result of ``capture_rng``; missing GPUs are skipped."""
     torch.set_rng_state(states["torch"])
-    for number, state in enumerate(states["cuda"][: torch.cuda.device_count()]):
-        torch.cuda.set_rng_state(state, number)
+    for kind, gpu in found_gpus().items():
+        for number, state in enumerate(states.get(kind, [])[: gpu.device_count()]):
+            gpu.set_rng_state(state, number)
     name, keys, *rest = states["numpy"]
     np.random.set_state((name, keys.numpy().astype(np.uint32), *rest))
     version, numbers, next_gauss = states["python"]

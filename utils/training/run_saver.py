@@ -36,7 +36,7 @@ Scorer = Callable[[Sequence[SpokenSentence], float, float | None], dict[str, flo
 LOSS_WINDOW = 50  # updates in the running mean of the training loss
 MAY_CHANGE = {
     *("num_epochs", "max_steps", "save_step", "save_minutes", "save_n_checkpoints", "eval_step"),
-    *("sample_texts", "num_workers"),
+    *("sample_texts", "num_workers", "device"),
 }
 
 

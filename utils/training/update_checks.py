@@ -175,8 +175,7 @@ def _copied_batches(device: torch.device, workers: int) -> list[PackedBatch]:
 def reads(name: str, device: torch.device) -> Check:
     """Compare batches that worker processes read, and that are copied without waiting, with plain copies."""
     copied, plain = (_copied_batches(device, workers) for workers in (2, 0))
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
+    torch.get_device_module(device).synchronize()
     pairs = zip(copied, plain, strict=True)
     wrong = sum(
         not (torch.equal(one.mel, other.mel) and torch.equal(one.numbers, other.numbers)) for one, other in pairs

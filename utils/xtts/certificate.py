@@ -45,11 +45,6 @@ class Certificate:
     is_complete: bool = True  # False if the tests were stopped
 
     @property
-    def failed(self) -> dict[str, str]:
-        """Return the names of the tests that failed, and why."""
-        return {check.name: check.detail for check in self.checks if not check.passed}
-
-    @property
     def markdown(self) -> str:
         passed = sum(check.passed for check in self.checks)
         state = "" if self.is_complete else " The tests were stopped."
@@ -87,14 +82,18 @@ def read(device: torch.device | str, path: Path | None) -> Certificate | None:
 
 def untested(device: torch.device | str, path: Path | None, kernels: Iterable[str]) -> tuple[str, ...]:
     """Return the kernels that no passed test of this device has covered; none if it was not tested at all."""
-    certificate = read(device, path)
-    checks = certificate.checks if certificate else ()
-    tested = {kernel for check in checks if check.passed for kernel in check.kernels}
+    checks = results(device, path)
+    tested = {kernel for check in checks.values() if check.passed for kernel in check.kernels}
     return tuple(sorted(set(kernels) - tested)) if checks else ()
+
+
+def results(device: torch.device | str, path: Path | None) -> dict[str, Check]:
+    """Return the tests of this device by their names; none if it was not tested."""
+    certificate = read(device, path)
+    return {check.name: check for check in certificate.checks} if certificate else {}
 
 
 def failure(device: torch.device | str, path: Path | None, *names: str) -> str:
     """Return why the first of these tests failed on this device; empty if all passed, or were never run."""
-    certificate = read(device, path)
-    failed = certificate.failed if certificate else {}
-    return next((failed[name] for name in names if name in failed), "")
+    checks = results(device, path)
+    return next((checks[name].detail for name in names if name in checks and not checks[name].passed), "")

@@ -1,5 +1,6 @@
 """What a device can do: its name, the fastest precision of training, memory to free, and its thread and streams."""
 
+import contextlib
 import ctypes
 import gc
 import logging
@@ -13,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
+import psutil
 import torch
 from torch import Tensor
 
@@ -26,11 +28,17 @@ FP16_CAPABILITY = (7, 0)  # Volta: the first with fp16 tensor cores
 KERNELS = "100"  # more than the vocoder has layers
 BF16_FLAGS = ("amx_bf16", "avx512_bf16")  # CPU flags of bf16 hardware on Linux
 
+GPUS = ("cuda", "mps", "xpu")  # as torch names them: NVIDIA's and AMD's, Apple's, Intel's
+UNTESTED = GPUS[1:]  # tested on each machine before they train
+COUNTED = ("cuda", "xpu")  # torch counts the most memory that was in use
+
 OUT_OF_MEMORY = (  # in the messages of libraries that allocate by themselves, and of devices other than CUDA
     "CUBLAS_STATUS_ALLOC_FAILED",
     "CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate",
     "CUDNN_STATUS_ALLOC_FAILED",
     "cudaErrorMemoryAllocation",
+    "UR_RESULT_ERROR_OUT_OF",
+    "Invalid buffer size",
     "can't allocate memory",
     "out of memory",
 )
@@ -38,10 +46,34 @@ OUT_OF_MEMORY = (  # in the messages of libraries that allocate by themselves, a
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "no": torch.float32}
 
 
-def choose_device(name: str) -> str:
-    if name.startswith("cuda") and not torch.cuda.is_available():
+def choose_device(name: str = "auto") -> str:
+    """Return the device of a setting; "auto" is the GPU that torch finds, or else the CPU."""
+    found = found_gpus()
+    if name in GPUS and name not in found:
         raise GpuMissingError(name)
-    return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
+    return next(iter(found), "cpu") if name == "auto" else name
+
+
+def found_gpus() -> dict[str, Any]:
+    """Return the kinds of GPU that are here, with what torch offers for each."""
+    modules = {kind: torch.get_device_module(kind) for kind in GPUS}
+    return {kind: module for kind, module in modules.items() if module.is_available()}
+
+
+def own_device(name: str = "auto") -> torch.device:
+    """Return the device of this process: of several GPUs, the one of its rank."""
+    kind = choose_device(name)
+    return torch.device(kind, int(os.environ.get("LOCAL_RANK", "0"))) if kind in COUNTED else torch.device(kind)
+
+
+def exact_device(name: str = "auto") -> str:
+    """Return the device for what is stored: audio codes must be those of a CPU, and other GPUs were not compared."""
+    kind = choose_device(name)
+    return "cpu" if kind in UNTESTED else kind
+
+
+def gpu_name(device: str) -> str:
+    return str(torch.get_device_module(device).get_device_name(device)) if device in COUNTED else "Apple GPU"
 
 
 @dataclass(frozen=True)
@@ -115,7 +147,8 @@ def free_memory() -> None:
 def trim_memory() -> None:
     """Return free memory to the system: the GPU cache and gaps in the heap."""
     try:
-        on_gpu_thread(torch.cuda.empty_cache)
+        for gpu in found_gpus().values():
+            on_gpu_thread(gpu.empty_cache)
     except RuntimeError:  # for ever after a graph whose capture failed; the memory is used again all the same
         logger.exception("The cache of the GPU could not be freed.")
     trim_heap()
@@ -136,42 +169,66 @@ def limit_kernel_cache() -> None:
 
 
 def gpu_memory_gib() -> float:
-    return torch.cuda.memory_allocated() / 2**30 if torch.cuda.is_available() else 0.0
+    return sum(used_bytes(torch.device(kind)) for kind in found_gpus()) / 2**30
+
+
+def used_bytes(device: torch.device) -> int:
+    """Return the memory in use: what torch has allocated on a GPU, or all of this process."""
+    if device.type == "cpu":
+        return int(psutil.Process().memory_info().rss)
+    gpu = torch.get_device_module(device)
+    return int(gpu.driver_allocated_memory() if gpu is torch.mps else gpu.memory_allocated(device))
+
+
+def free_and_total(device: torch.device) -> tuple[int, int]:
+    """Return the free memory of a device and all of it; Apple's GPU shares the RAM, as Intel's mostly do."""
+    if device.type in COUNTED:
+        with contextlib.suppress(RuntimeError):  # a driver of Intel may not tell
+            free, total = torch.get_device_module(device).mem_get_info(device)
+            return free, total
+    ram = psutil.virtual_memory()
+    return ram.available, ram.total
 
 
 # --- the thread and the streams of a GPU ---
 
 _here = threading.local()  # knows the GPU that its thread owns
+_owners: dict[torch.device, ThreadPoolExecutor] = {}
 _first = threading.Lock()  # or two threads that come first would make an owner each
 
 
 def on_gpu_thread(work: Callable[[], T]) -> T:
-    """Do work in the one thread that owns the GPU; the caller does it in a process that has not used a GPU.
+    """Do work in the one thread that owns the GPU; the caller does it where none does.
 
-    torch cannot free memory while another thread captures a CUDA graph: it fails, and so does every later attempt.
-    What one thread does never overlaps.
+    torch cannot free memory while another thread captures a CUDA graph: it fails, and so does every later attempt. On
+    Apple's GPU, two threads at once end the process. What one thread does never overlaps.
     """
-    is_used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    return _as_owner(torch.cuda.current_device(), work) if is_used else work()
+    gpu = next(iter(_owners), None)
+    return _as_owner(gpu, work) if gpu else work()
 
 
-def _as_owner(index: int, work: Callable[[], T]) -> T:
+def _numbered(gpu: torch.device) -> torch.device:
+    """Return a GPU with its number, which is that of the current one unless it has one."""
+    current = getattr(torch.get_device_module(gpu), "current_device", int)  # there is one Apple GPU, 0
+    return torch.device(gpu.type, current() if gpu.index is None else gpu.index)
+
+
+def _as_owner(gpu: torch.device, work: Callable[[], T]) -> T:
     """Do work in the thread that owns a GPU, which may be this one."""
-    if getattr(_here, "owned", None) == index:
+    if getattr(_here, "owned", None) == gpu:
         return work()
+    return _owner(gpu).submit(work).result()  # an error of the work is the caller's, and the thread goes on
+
+
+def _owner(gpu: torch.device) -> ThreadPoolExecutor:
     with _first:
-        owner = _owner(index)
-    return owner.submit(work).result()
+        return _owners.setdefault(gpu, ThreadPoolExecutor(1, "gpu", _own, (gpu,)))  # which starts with its first work
 
 
-@cache
-def _owner(index: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, "gpu", _own, (index,))  # an error of the work is the caller's, and the thread goes on
-
-
-def _own(index: int) -> None:
-    _here.owned = index
-    torch.cuda.set_device(index)  # or what names no device would use the first one
+def _own(gpu: torch.device) -> None:
+    _here.owned = gpu
+    if gpu.type in COUNTED:
+        torch.get_device_module(gpu).set_device(gpu)  # or what names no device would use the first one
 
 
 @cache
@@ -181,24 +238,25 @@ def _stream(index: int, priority: int) -> torch.cuda.Stream:
 
 
 class Lane:
-    """A stream of a GPU whose work is all started by the thread that owns the GPU; on a processor, by the caller.
+    """Work of a GPU, all started by the thread that owns it; on a processor, by the caller.
 
-    Urgent work overtakes other work on the GPU. What the caller has started there is done before.
+    With CUDA it has a stream of its own: urgent work overtakes other work, and what the caller has started is done
+    before.
     """
 
     def __init__(self, device: torch.device, *, is_urgent: bool = False) -> None:
-        self.stream: torch.cuda.Stream | None = None
-        if device.type == "cuda":
-            self.index = torch.cuda.current_device() if device.index is None else device.index
-            self.stream = _stream(self.index, -1 if is_urgent else 0)
+        self.gpu = _numbered(device) if device.type in GPUS else None
+        self.stream = _stream(self.gpu.index, -1 if is_urgent else 0) if self.gpu and device.type == "cuda" else None
 
     def run(self, work: Callable[[], T]) -> T:
         """Do work and return what it returns; its kernels may still be running."""
-        return work() if self.stream is None else _as_owner(self.index, partial(self._run, work))
+        return work() if self.gpu is None else _as_owner(self.gpu, partial(self._run, work))
 
     def _run(self, work: Callable[[], T]) -> T:
         stream: Any = self.stream
-        stream.wait_stream(torch.cuda.default_stream(self.index))
+        if stream is None:
+            return work()
+        stream.wait_stream(torch.cuda.default_stream(self.gpu))
         with torch.cuda.stream(stream):
             return work()
 

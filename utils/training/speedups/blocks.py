@@ -10,9 +10,8 @@ batches to a few fixed lengths. Evaluation and speech run uncompiled.
 """
 
 import contextlib
-import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -53,8 +52,26 @@ class CheckpointedSequence(nn.Sequential):
     def forward(self, x: Tensor) -> Tensor:
         for number, layer in enumerate(self):
             is_checkpointed = self.training and torch.is_grad_enabled() and number % self.every == 0
-            x = checkpoint(layer, x, use_reentrant=False) if is_checkpointed else layer(x)
+            x = recomputed(layer, x) if is_checkpointed else layer(x)
         return x
+
+
+def recomputed(layer: Callable[..., Any], x: Tensor, *others: Any) -> Any:  # noqa: ANN401  # as torch's checkpoint
+    """Compute a layer, and again in the backward pass, with the same dropout.
+
+    torch does not restore the random numbers of Apple's GPU (until 2.13, issue 127676), so gradients would be wrong.
+    """
+    if x.device.type != "mps":
+        return checkpoint(layer, x, *others, use_reentrant=False)
+    again = repeated_numbers(torch.mps.get_rng_state())
+    return checkpoint(layer, x, *others, use_reentrant=False, context_fn=lambda: (contextlib.nullcontext(), again))
+
+
+@contextlib.contextmanager
+def repeated_numbers(state: Tensor) -> Iterator[None]:
+    with torch.random.fork_rng([0], device_type="mps"):
+        torch.mps.set_rng_state(state)
+        yield
 
 
 def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Optimization:
@@ -65,7 +82,7 @@ def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Optimization:
     gpt2.gradient_checkpointing = True  # disables the cache, which the recomputation would fill again
     for number, block in enumerate(gpt2.h):
         block.gradient_checkpointing = number % every == 0
-        block._gradient_checkpointing_func = functools.partial(checkpoint, use_reentrant=False)  # noqa: SLF001
+        block._gradient_checkpointing_func = recomputed  # noqa: SLF001
     encoder: Any = gpt.get_submodule(ENCODER)
     if (kind := encoder.__class__) not in {nn.Sequential, CheckpointedSequence}:
         raise SettingRefusedError("enable_grad_checkpoint", "wrapped", kind.__name__)

@@ -20,17 +20,22 @@ def use_tf32(
     TF32 is faster and less precise (10 instead of 23 mantissa bits). It applies to what autocast leaves in float32, and
     to everything if mixed precision is off.
     """
-    kind = torch.device(device)
-    if kind.type != "cuda":
-        return Optimization("enable_tf32", 0, DeviceLacks(kind.type))
-    major, minor = capability or torch.cuda.get_device_capability(kind)
-    if (major, minor) < CAPABILITY:
-        return Optimization("enable_tf32", 0, DeviceLacks(f"compute capability {major}.{minor} of 8.0"))
+    if lacking := lacks_tf32(device, capability):
+        return Optimization("enable_tf32", 0, DeviceLacks(lacking))
     before = tf32_state()
     torch.backends.cuda.matmul.allow_tf32 = enabled
     torch.backends.cudnn.allow_tf32 = enabled
     changed = [name for name, state in tf32_state().items() if state != before[name]]
     return Optimization("enable_tf32", len(changed), Tf32(enabled))
+
+
+def lacks_tf32(device: torch.device | str, capability: tuple[int, int] | None = None) -> str:
+    """Return what has no TF32, or what of the GPU is too low for it; empty if it has TF32."""
+    kind = torch.device(device).type
+    if kind != "cuda" or torch.version.hip:
+        return "ROCm" if torch.version.hip else kind
+    major, minor = capability or torch.cuda.get_device_capability(device)
+    return "" if (major, minor) >= CAPABILITY else f"compute capability {major}.{minor} of 8.0"
 
 
 def tf32_state() -> dict[str, bool]:

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from utils.config import TrainConfig
+from utils.core import wording
 from utils.core.facts import Optimization
 from utils.dataset.store import Store
 from utils.studio.paths import Project
@@ -196,9 +197,10 @@ def memory_tables(plan: Result) -> str:
 
 def device_line(device: Result) -> str:
     memory = f"{device['memory'] / 2**30:.1f} GiB"
-    if device["kind"] == "cuda":
-        return t("training.device_gpu", name=device["name"], memory=memory)
-    return t("training.device_cpu", memory=memory)
+    if device["kind"] == "cpu":
+        return t("training.device_cpu", memory=memory)
+    untested = "" if device["kind"] == "cuda" else f" {t('training.device_untested')}"
+    return t("training.device_gpu", name=device["name"], memory=memory) + untested
 
 
 def effect_of(change: Optimization) -> str:
@@ -208,33 +210,19 @@ def effect_of(change: Optimization) -> str:
 
 def switch_hint(field: str, device: Result | None, effect: Optimization | None) -> str:
     """Return what a switch does on this device, and what it did in the selected run."""
-    hint = device_hints(device).get(field) if device else None
-    shown = note(hint) if hint else ""
+    shown = note(device_hint(field, device)) if device else ""
     if effect:
         changed = views.joined(t("training.changed_in_run", count=effect.changed), effect_of(effect))
         shown += views.element("p", "", text=changed, class_="hint effect")
     return shown
 
 
-def device_hints(device: Result) -> dict[str, str]:
-    """Return the id of the phrase that says what a switch does on a device, unless it works on every one."""
-    on_gpu = device["kind"] == "cuda"
-    half = {"no": "training.here_no_half", "fp16": "training.here_fp16", "bf16": "training.here_bf16"}
-    optimizers = "training.here_all_optimizers"
-    if not on_gpu:
-        half["bf16"] = "training.here_bf16_if_faster"
-        optimizers = "training.here_8bit_needs_gpu"
-    elif not device["bitsandbytes"]:
-        optimizers = "training.here_8bit_needs_bitsandbytes"
-    return {
-        "enable_grad_checkpoint": "training.here_recompute",
-        "enable_sdpa": "training.here_sdpa_gpu" if on_gpu else "training.here_sdpa_cpu",
-        "enable_mixed_precision": half[device["half"]],
-        "enable_ema": "training.here_ema",
-        "use_compile": "training.here_compiler" if device["compiler"] else "training.here_no_compiler",
-        "enable_tf32": "training.here_tf32" if device["tf32"] else "training.here_no_tf32",
-        "deterministic": "training.here_deterministic" if on_gpu else "training.here_always_exact",
-        "optimizer": optimizers,
-        "enable_byte_dropout": "training.here_cpu_only" if on_gpu else "training.here_with_sdpa",
-        "offload_optimizer": "training.here_offload" if on_gpu else "training.here_no_offload",
-    }
+def device_hint(field: str, device: Result) -> str:
+    """Return the id of the phrase that says what a switch does on a device; empty if it works on every one.
+
+    It depends on the kind of device and on what else was found: the format of mixed precision, TF32, a package.
+    """
+    kind = device["kind"]
+    found = str(device["found"].get(field)).lower()
+    names = (f"{field}.{kind}.{found}", f"{field}.{kind}", f"{field}.{found}", field)
+    return next((key for name in names if (key := f"training.here.{name}") in wording.rows()), "")

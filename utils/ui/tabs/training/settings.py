@@ -58,7 +58,7 @@ GROUPS = {
         "save_minutes save_n_checkpoints eval_step sample_texts score_sentences score_model tracker"
     ).split(),
     "training.advanced_batches": "max_text_length batch_tokens find_batch_size num_workers".split(),
-    "training.advanced_gpus": "max_memory_fraction num_processes".split(),
+    "training.advanced_gpus": "device max_memory_fraction num_processes".split(),
 }
 SLIDERS = {FREQUENCY: 5000}  # a number beside it, a file or a program may set more
 PATHS = ("custom_model", "train_csv", "eval_csv", "replay_data")  # of this computer; no preset sets them
