@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from utils.core.errors import UnreadableError
-from utils.core.facts import Fact, LineDamaged, LinesMissing, to_json
+from utils.core.facts import MAX_INTEGER, Fact, LineDamaged, LinesMissing, plain, to_json
 from utils.core.storage import parse_json, storage_errors
 
 Event = dict[str, object]
 BLOCK = 1 << 20  # bytes read at a time: bounds the memory of a reader, whatever the size of the log
-MAX_INTEGER = 2**53  # floats beyond it skip integers; no event counts that far
 SIGNED = re.compile(rb'\{"crc": "([0-9a-f]{8})", ("line": (\d+), .*)', re.DOTALL)
 SHOWN = 60  # characters of a damaged line
 
@@ -37,7 +36,7 @@ class EventLog:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
 
     def emit(self, kind: str, **fields: object) -> None:
-        event = {"time": round(time.time(), 3), "kind": kind} | {name: _finite(value) for name, value in fields.items()}
+        event = {"time": round(time.time(), 3), "kind": kind} | {name: plain(value) for name, value in fields.items()}
         with storage_errors(self.path):
             size = os.fstat(self._descriptor).st_size
             tail = read_block(self.path, max(0, size - BLOCK), BLOCK) if size != self._end else b"\n"
@@ -183,11 +182,6 @@ def as_number(value: object) -> float | None:
 def as_integer(value: object) -> int | None:
     """Return an integer from an event, or None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < MAX_INTEGER else None
-
-
-def _finite(value: object) -> object:
-    """Turn NaN and infinity into strings, because JSON has no numbers for them."""
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _size(path: Path) -> int:

@@ -192,7 +192,7 @@ def counted(items: Sequence[T], report: Report, part: str = "", should_stop: Sho
 def to_json(fact: Fact) -> Json:
     """Return a fact as JSON values, its kind first."""
     level = {"level": fact.level} if fact.level != "info" else {}
-    return {"kind": fact.kind, **level, **{name: _plain(value) for name, value in field_values(fact).items()}}
+    return {"kind": fact.kind, **level, **{name: plain(value) for name, value in field_values(fact).items()}}
 
 
 def from_json(event: Mapping[str, Any] | str) -> Fact:
@@ -209,13 +209,13 @@ def from_json(event: Mapping[str, Any] | str) -> Fact:
 def error_to_json(error: BaseException) -> Json:
     """Return any error as JSON values."""
     typed = as_typed(error)
-    return {"error": type(typed).__name__, **{name: _plain(item) for name, item in field_values(typed).items()}}
+    return {"error": type(typed).__name__, **{name: plain(item) for name, item in field_values(typed).items()}}
 
 
 _MISMATCH = object()
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
     """Return a value as JSON has it; NaN and infinity, for which JSON has no numbers, become strings."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
@@ -224,9 +224,9 @@ def _plain(value: object) -> object:
     if isinstance(value, AmharicTtsError):
         return error_to_json(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list, set, frozenset)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     return value.value if isinstance(value, Enum) else str(value) if isinstance(value, Path) else value
 
 
