@@ -170,7 +170,7 @@ def invalid(page: Page) -> None:
 def unreadable(page: Page) -> None:
     tab("inference")(page)
     page.locator("#speech-text textarea").fill("ሰላም 漢字!")
-    expect(page.locator("#counter mark").first).to_be_visible()
+    expect(page.locator("#counter .message.error")).to_be_visible()
 
 
 def streaming(page: Page) -> None:

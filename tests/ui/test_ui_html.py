@@ -31,7 +31,7 @@ def test_templates_escape_what_they_are_given() -> None:
 
 
 def test_nothing_is_smaller_than_twelve_pixels() -> None:
-    found = re.findall(r"(?:font-size:|font:[^;]*?|--t\d:) ?([\d.]+)px", styles("tokens", "page", "report"))
+    found = re.findall(r"(?:font-size:|font:[^;]*?|--t\d:) ?([\d.]+)px", styles("tokens", "shared", "page", "report"))
     sizes = [float(size) for size in found]
     assert sizes
     assert min(sizes) >= 12

@@ -326,5 +326,5 @@ def page_head() -> str:
     """Return the style and the scripts of the page, for the head of the document: gradio leaves them alone."""
     rows = {own: phrases()[key] for own, key in GRADIO_WORDS.items()}
     words = [{"own": own, "en": row.english, "am": row.amharic} for own, row in rows.items()]
-    css, script = styles("tokens", "page"), (ASSETS / "page.js").read_text(encoding="utf-8")
+    css, script = styles("tokens", "shared", "page"), (ASSETS / "page.js").read_text(encoding="utf-8")
     return html("page.html", "head", words=words, css=css, js=script)

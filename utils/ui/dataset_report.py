@@ -39,7 +39,7 @@ def _page(report: DatasetReport, folder: Path, name: str) -> str:
         "report.html",
         "page",
         language=LANGUAGE.get(),
-        css=styles("tokens", "page", "report"),
+        css=styles("tokens", "shared", "report"),
         name=name,
         cards=_cards(report),
         advice=[describe(fact) for fact in report.advice],
@@ -118,7 +118,7 @@ def _bars(counts: Mapping[str, int], few: int = 0) -> list[tuple[str, int, str, 
 def _clip(clip: Clip, folder: Path, report: DatasetReport) -> dict[str, Any]:
     scores = {"data.snr_db": clip.scores.snr_db, "data.text_match": clip.scores.text_match}
     place = f"{render.file_name(clip.source)}, {wording.clock(clip.span.start)}–{wording.clock(clip.span.end)}"
-    known = (f"{t(name)} {value:.1f}" for name, value in scores.items() if value is not None)
+    known = (f"{t(name)} {value:z.1f}" for name, value in scores.items() if value is not None)
     return {
         "text": clip.text or "–",
         "language": report.language,

@@ -3,6 +3,7 @@ const ticked = new Set();
 element.panelData = () => ({ ticked: [...ticked] });
 const boxes = () => [...element.querySelectorAll('input[data-tick]')];
 let place = 0, placed = '';  // of the clip that was opened; kept when an edit moves it or takes it out of the list
+let unseen = '';  // the clip that was opened by hand; on a phone it is brought into sight once it is there
 const rows = () => [...element.querySelectorAll('#clips tbody tr:has([data-clip])')];
 element.addEventListener('click', event => {
   const row = event.target.closest('#clips tbody tr');
@@ -12,6 +13,7 @@ element.addEventListener('click', event => {
     placed = '';
     element.querySelector('tr.chosen')?.classList.remove('chosen');
     row.classList.add('chosen');  // at once; the answer brings the same
+    if (event.isTrusted) unseen = event.target.closest('[data-clip]').dataset.clip;  // not through a key, nor to hear it
   } else if (event.target.closest('[data-part]')) {
     playPart();
   } else if (event.detail && event.target.closest('#clip-editor button[data-act]')) {
@@ -120,6 +122,11 @@ element.refreshed = () => {
   for (const box of shown) box.checked = ticked.has(box.dataset.tick);
   const open = rows().findIndex(row => row.classList.contains('chosen')), name = shown[open]?.dataset.tick;
   if (name && name !== placed) [place, placed] = [open, name];
+  if (unseen && field('of')?.value === unseen) {
+    const editor = element.querySelector('#clip-editor');
+    if (innerWidth <= 760) { editor.focus(); editor.scrollIntoView(); }
+    unseen = '';
+  }
   draw();
 };
 element.refreshed();

@@ -3,7 +3,7 @@
 import contextlib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import gradio as gr
@@ -19,7 +19,7 @@ from utils.ui import views
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 from utils.ui.page import Panel, PanelRequest
 from utils.ui.run_panel import in_project, stop_action, task_status
-from utils.ui.tabs.inference.model import model_choices
+from utils.ui.tabs.inference.model import model_choices, model_name
 from utils.ui.tabs.inference.shared import SAMPLES, Context, config, uploaded_file
 from utils.ui.tabs.inference.takes import FORMATS, format_field
 from utils.ui.views import cell, message_box, note, table
@@ -115,7 +115,9 @@ def _compared(request: PanelRequest) -> str:
     shown = views.select_field(
         "comparison", "inference.comparison", choices, "inference.comparison_hint", name, data_act="show"
     )
-    return status + shown + report_html(comparisons.load_report(request.project, name))
+    models = list_models(request.page.output)
+    titles = {f"{model.run.name} {model.path.name}": model_name(model) for model in models if model.run}
+    return status + shown + report_html(comparisons.load_report(request.project, name), titles)
 
 
 def selected(request: PanelRequest) -> str:
@@ -124,8 +126,8 @@ def selected(request: PanelRequest) -> str:
     return request.text("comparison") if request.text("comparison") in names else next(iter(names), "")
 
 
-def report_html(report: EvaluationReport) -> str:
-    """Show each sentence with a player for each model."""
+def report_html(report: EvaluationReport, titles: Mapping[str, str]) -> str:
+    """Show each sentence with a player for each model; a checkpoint has the title of its run, if that still exists."""
     spoken = {(one.text, one.checkpoint): one for one in report.utterances}
     texts = dict.fromkeys(one.text for one in sorted(report.utterances, key=lambda one: one.sentence))
     rows = [
@@ -133,7 +135,8 @@ def report_html(report: EvaluationReport) -> str:
     ]
     medians: list[str] = [cell("inference.real_time_factor", classes="mark")]
     medians += [_factor(summary(report.of(name))["real_time_factor"]) for name in report.checkpoints]
-    return table(["inference.sentence", *report.checkpoints], [*rows, medians]) + "".join(
+    names = [titles.get(name, name) for name in report.checkpoints]
+    return table(["inference.sentence", *names], [*rows, medians]) + "".join(
         note(describe(each)) for each in report.notes
     )
 
