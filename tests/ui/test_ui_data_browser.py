@@ -238,6 +238,16 @@ def test_a_click_into_the_text_lets_a_person_type_there(seen: Seen, served: Serv
     assert sorted(text.input_value()) == sorted(f"{before}ab")
 
 
+def test_a_phone_shows_the_clip_that_is_opened(seen: Seen, served: Served) -> None:
+    page, opened = seen.page, seen.page.locator("#clip-editor")
+    page.set_viewport_size({"width": 390, "height": 844})
+    many_clips(served.project().dataset, 250)
+    page.locator("#data-review-button").click()
+    page.locator("#clips [data-clip]").first.click()
+    expect(opened).to_be_focused()
+    expect(opened.locator("[data-act=approve]")).to_be_in_viewport()
+
+
 def test_examples_of_a_list_to_repair_are_heard_beside_the_clips(seen: Seen, served: Served, tmp_path: Path) -> None:
     page, project, clips = seen.page, served.project(), seen.page.locator("#clips [data-clip]")
     built(recordings(tmp_path / "in", 1, seconds=16.0), project)

@@ -177,5 +177,5 @@ def range_text(limits: Mapping[str, float]) -> str:
         return (f"{value:,.0f}" if float(value).is_integer() else f"{value:,g}").replace(",", "\u202f")
 
     if limits.keys() == {"ge", "le"} and limits["ge"] >= 0:
-        return f"{plain(limits['ge'])}-{plain(limits['le'])}"
+        return f"{plain(limits['ge'])}\u2011{plain(limits['le'])}"
     return ", ".join(f"{SIGNS[kind]}\u00a0{plain(value)}" for kind, value in limits.items())

@@ -140,7 +140,7 @@ def _downloads(request: PanelRequest, take: Take) -> str:
 def facts_html(take: Take) -> str:
     rows = {
         "inference.model": take.model,
-        "inference.voice": take.voice,
+        "inference.voice": take.voice if take.settings.get("reference") else t("inference.model_voice"),
         "inference.seed": str(take.settings.get("seed", 0)),
         "common.length": views.duration(take.seconds),
         "inference.real_time_factor": f"{take.real_time_factor:.2f}",
