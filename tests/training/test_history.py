@@ -13,7 +13,7 @@ from utils.studio.run_history import MAX_POINTS, EventReader, HistoryCache, RunH
 from utils.studio.run_state import State
 from utils.studio.runs import Run
 from utils.training.facts import MemoryPlan
-from utils.ui import views
+from utils.ui import progress, views
 from utils.ui.tabs.training import render
 
 
@@ -108,7 +108,7 @@ def test_a_damaged_value_does_not_block_the_view(tmp_path: Path, value: str) -> 
     assert (history.switches, history.samples) == ({}, [])
     assert "Stopped at step 2" in render.facts(run, run.current_state(), history)
     assert views.log(run)
-    assert views.run_facts(run, run.current_state())
+    assert progress.facts(run, run.current_state())
 
 
 def test_a_long_log_is_read_once_however_often_a_tick_asks(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_a_failed_preparation_is_shown_at_its_step(tmp_path: Path) -> None:
 def test_no_text_becomes_html(run: Run) -> None:
     run.events.write_text(json.dumps({"kind": HTML, "note": HTML}) + "\n", encoding="utf-8")
     for shown in (
-        views.run_facts(run, run.current_state()),
+        views.code(views.log(run)),
         views.findings([Finding(HTML, "fail", HTML, HTML)]),
         views.note(HTML),
         views.message_box("error", HTML),

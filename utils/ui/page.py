@@ -181,9 +181,9 @@ def log_internal(error: BaseException) -> BaseException:
     return error
 
 
-def notify(sentence: str) -> None:
-    """Show a sentence for a few seconds."""
-    gr.Info(escape(sentence), duration=5)
+def notify(key: str, **values: object) -> None:
+    """Show a phrase for a few seconds."""
+    gr.Info(escape(t(key, **values)), duration=5)
 
 
 def connect_live(
@@ -261,7 +261,8 @@ class Panel:
     """HTML that follows the state on disk, with buttons (``views.button``) that name their action.
 
     An action is given all fields of the panel, and the values of the widgets in ``reads`` under their names. It may
-    return updates of ``outputs`` and, by name, other values of the fields. Actions of a panel run one after the other.
+    return updates of ``outputs`` and, by name, other values of the fields. Without an action of its name, a button only
+    sends the fields. Actions of a panel run one after the other.
     """
 
     def __init__(

@@ -57,6 +57,11 @@ def estimate(state: State, now: Position) -> float | None:
     return None if state.status not in ACTIVE or is_early else now.seconds_left
 
 
+def facts(run: Run, state: State, classes: str = "") -> str:
+    """Show the head of a run and, until it has finished, its phases."""
+    return views.run_head(run, state, classes) + ("" if state.status == "finished" else phases(run, state))
+
+
 def phases(run: Run, state: State) -> str:
     """Show the phases of a run, done, active and to come."""
     now = position(state.verb, views.newest_events(run))

@@ -52,7 +52,7 @@ def build_project_panel(page: PageContext, manage: gr.Button) -> None:
 def _opened(request: PanelRequest, project: paths.Project, phrase: str) -> Updates:
     """Say what became of the open project, and open this one."""
     name = project.root.name
-    notify(t(phrase, name=name, old=request.name))
+    notify(phrase, name=name, old=request.name)
     return open_update(request.page, name)
 
 
@@ -81,7 +81,7 @@ def _delete(request: PanelRequest) -> Updates:
     output = request.page.output
     deleted = projects.delete(projects.find(request.text("project"), output), output).name
     empty_trash(output)
-    notify(t("project.deleted", name=deleted))
+    notify("project.deleted", name=deleted)
     return open_update(request.page, project_names(output)[0])
 
 

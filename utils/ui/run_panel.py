@@ -12,7 +12,7 @@ from utils.core.facts import Progress, from_json
 from utils.studio import command_runs, runs
 from utils.studio.paths import Project
 from utils.studio.run_state import State
-from utils.ui import views
+from utils.ui import progress, views
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 from utils.ui.page import Action, PageContext, Panel, PanelRequest, notify
 from utils.ui.settings_form import Values
@@ -26,7 +26,7 @@ class RunPanel:
         page: PageContext,
         name: str = "",
         list_runs: Callable[[Project], list[runs.Run]] = runs.list_runs,
-        render_facts: Callable[[runs.Run, State], str] = views.run_facts,
+        render_facts: Callable[[runs.Run, State], str] = progress.facts,
         outputs: Sequence[Any] = (),  # of the actions of a subclass
     ) -> None:
         self.page = page
@@ -68,7 +68,7 @@ class RunPanel:
             run = find(request)
             title = views.run_title(run)
             act(run)
-            notify(t(phrase, name=title))
+            notify(phrase, name=title)
 
         return action
 
@@ -131,7 +131,7 @@ class RunPanel:
                 run, outcome, _ = start(self.page.open(project), settings or {})
             except AmharicTtsError as error:
                 return gr.skip(), describe_error(error)
-            notify(t(f"runs.{outcome}", name=views.run_title(run)))
+            notify(f"runs.{outcome}", name=views.run_title(run))
             return gr.skip() if outcome == "queued" else run.name, ""
 
         self.page.on(

@@ -16,11 +16,13 @@ from pydantic.fields import FieldInfo
 
 from utils.config import Config
 from utils.config.flags import bounds
+from utils.core.errors import AmharicTtsError
 from utils.core.languages import canonical, known_languages
 from utils.studio.facts import UsageError
+from utils.studio.paths import Project
 from utils.ui.html import html
 from utils.ui.i18n import LANGUAGES, choices, field_text, field_title, phrase, speaking
-from utils.ui.page import PageContext
+from utils.ui.page import Action, PageContext, PanelRequest, Updates
 
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 MAX_SLIDER_STEPS = 64  # more is too fine for a finger
@@ -115,10 +117,8 @@ class SettingsForm:
             "hint": describe(self.config, field),
             "choices": self._choices(field),
             "default": None if field in self.fixed else json.dumps(declared.default),
-            "kind": "text",
+            "kind": "switch" if kind is bool else "text",
         }
-        if kind is bool:
-            return shown | {"kind": "switch"}
         if get_origin(kind) is Literal or is_language(declared):
             return shown | {"kind": "select"}
         return shown | self._number(field) if kind in {int, float} else shown
@@ -145,6 +145,22 @@ class SettingsForm:
             return shown
         step = 1 if is_whole else 10.0 ** math.floor(math.log10((maximum - low) / 20))  # at least twenty steps
         return shown | {"slider_max": maximum, "slider_step": step}
+
+
+def check_action(
+    check: Callable[[PanelRequest, Any], str],
+    read: Callable[[Values, Project], Config],
+    explain: Callable[[AmharicTtsError], str],
+) -> Action:
+    """Return the action that shows what a check of the settings in a form finds, or what is wrong with them."""
+
+    def act(request: PanelRequest) -> Updates:
+        try:
+            return {"found": check(request, read(request.fields.get("settings") or {}, request.project))}
+        except AmharicTtsError as error:
+            return {"found": explain(error)}
+
+    return act
 
 
 def editable_dropdown(config: type[Config], name: str, choices: Sequence[Any], value: str | None) -> gr.Dropdown:

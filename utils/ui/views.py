@@ -13,7 +13,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from utils.core import wording
-from utils.core.events import Event, as_integer, as_number, read_events, read_tail, tail_offset
+from utils.core.events import Event, as_number, read_events, read_tail, tail_offset
 from utils.core.facts import Progress, Unrecognised, from_json
 from utils.core.monitor import MachineReading
 from utils.studio.progress import describe as describe_event
@@ -105,16 +105,11 @@ def details(title: str, content: str, elem_id: str = "") -> str:
 
 
 def attributes(**values: object) -> str:
-    """Return attributes of an HTML element; True stands alone. None, False and "" (unless of a base) are left out."""
-    named = {
-        name.rstrip("_").replace("_", "-"): value
-        for name, value in values.items()
-        if value is not None and (value != "" or name.endswith("_base"))
-    }
+    """Return attributes of an HTML element; True is empty. None, False and "" (unless of a base) are left out."""
     parts = (
-        name if value is True else f'{name}="{escape(str(value))}"'
-        for name, value in named.items()
-        if value is not False
+        f'{name.rstrip("_").replace("_", "-")}="{escape("" if value is True else str(value))}"'
+        for name, value in values.items()
+        if value is not None and value is not False and (value != "" or name.endswith("_base"))
     )
     return " ".join(parts)
 
@@ -172,14 +167,10 @@ def row(*parts: str) -> str:
     return element("div", "".join(parts), class_="line") if any(parts) else ""
 
 
-def progress_bar(label: str, done: float, total: int) -> str:
-    """Return a progress bar with a label for screen readers."""
-    return element("progress", "", max=max(1, total), value=f"{done:.0f}", aria_label=text_of(label))
-
-
 def progress(sentence: str, done: float = 0, total: int = 0) -> str:
     """Show progress, with a bar if the total is known; screen readers do not announce each update."""
-    return note(sentence) + (progress_bar(sentence, done, total) if total else "")
+    label = text_of(sentence)
+    return note(label) + (element("progress", "", max=total, value=f"{done:.0f}", aria_label=label) if total else "")
 
 
 def timed_progress(sentence: str, seconds: float, done: int = 0, total: int = 0) -> str:
@@ -257,21 +248,9 @@ def when_of(name: str) -> str:
 
 
 def run_head(run: Run, state: State, classes: str = "") -> str:
-    status = t(f"status.{state.status}")
     kind: Kind = "error" if state.status in {"failed", "unreadable"} else "warning"
-    head = html("views.html", "run_head", classes or state.status, status, run_title(run))
+    head = html("views.html", "run_head", classes or state.status, f"status.{state.status}", run_title(run))
     return head + message_box(kind, state.reason(LANGUAGE.get()), aloud=False)
-
-
-def run_facts(run: Run, state: State) -> str:
-    head = run_head(run, state)
-    events = newest_events(run)
-    if not events:
-        return head
-    step, total = (as_integer(events[-1].get(name)) for name in ("step", "total"))
-    bar = progress_bar(f"{step} / {total}", step, total) if step is not None and total and total > 0 else ""
-    line = f"{t('common.last_event')}: {event_line(events[-1])}"
-    return f"{head}{bar}{element('p', '', text=line)}"
 
 
 def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:
@@ -303,12 +282,6 @@ def clock(event: Event) -> str:
         return "" if when is None else datetime.fromtimestamp(when).strftime("%H:%M:%S ")  # noqa: DTZ006
     except (OverflowError, OSError, ValueError):
         return ""
-
-
-def short(value: float) -> str:
-    if value and abs(value) < 0.001:
-        return f"{value:.2e}".replace("e-0", "e-")
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def readings(reading: MachineReading) -> str:

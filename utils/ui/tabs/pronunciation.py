@@ -65,4 +65,4 @@ def fix(request: PanelRequest) -> None:
     project = request.project
     language = read_language(project.dataset)
     heard = add_pronunciation(project.pronunciations, written, spoken, why, language=language)
-    notify(t("pronunciation.fixed", written=written.strip(), heard=heard))
+    notify("pronunciation.fixed", written=written.strip(), heard=heard)

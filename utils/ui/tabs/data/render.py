@@ -40,7 +40,7 @@ def sources(project: Project) -> str:
     """List the sources of the dataset, how each file was interpreted, and a button that removes it."""
     rows = _uploaded(project)
     for path in uploads.list_uploads(project, uploads.LISTS):
-        rows.append(_source(path.name, t("data.list_of_clips"), uploads.LISTS))
+        rows.append(_source(path.name, "data.list_of_clips", uploads.LISTS))
     own = {uploads.project_input(kind) for kind in (uploads.UPLOADS, uploads.LISTS)}
     for name in uploads.read_inputs(project):
         if name == uploads.project_input(uploads.TAKES):
@@ -48,7 +48,7 @@ def sources(project: Project) -> str:
             rows.append(_source(name, t("data.recorded_sentences", count=count)))
         elif name not in own:
             key = "data.downloaded_by_step_1" if uploads.is_remote(name) else "data.read_from_disk"
-            rows.append(_source(name, t(key)))
+            rows.append(_source(name, key))
     if not rows:
         return ""
     titles = ("data.source", "data.understood_as", "common.actions")
@@ -63,7 +63,7 @@ def _source(name: str, meaning: str, kind: str = "", classes: str = "") -> Seque
 
 def _uploaded(project: Project) -> list[Sequence[str]]:
     files = uploads.list_uploads(project)
-    known, text = meanings(uploads.pair_files(files)), (t("data.text_file"), "")
+    known, text = meanings(uploads.pair_files(files)), ("data.text_file", "")
     return [
         _source(path.name, meaning, uploads.UPLOADS, classes)
         for path, (meaning, classes) in (known | {path: text for path in files if path not in known}).items()
@@ -81,7 +81,7 @@ def meanings(found: InputPreview) -> dict[Path, tuple[str, str]]:
         known[pair.media] = f"{duration(uploads.length_of(pair.media))} · {text}", ""
         for file in pair.subtitles:
             known[file] = t("data.subtitles_of", name=pair.media.name), ""
-    return known | dict.fromkeys(found.unmatched[:MAX_ROWS], (t("data.no_matching_media"), "warn"))
+    return known | dict.fromkeys(found.unmatched[:MAX_ROWS], ("data.no_matching_media", "warn"))
 
 
 def understood(names: Sequence[str]) -> str:
@@ -131,11 +131,10 @@ def run_facts(run: Run, state: State) -> str:
     facts = list(map(from_json, reversed(views.newest_events(run))))
     warnings = dict.fromkeys(_warning(fact) for fact in facts if _is_warning(fact))
     is_empty = any(isinstance(fact, Prepared) and not fact.clips for fact in facts)
+    said = ["data.no_clips_made"] * is_empty + [*warnings][:MAX_PROBLEMS]
     return (
-        views.run_head(run, state, "warn" if is_empty else "")
-        + message_box("warning", t("data.no_clips_made") if is_empty else "", aloud=False)
-        + ("" if state.status == "finished" else progress.phases(run, state))
-        + message_box("warning", *list(warnings)[:MAX_PROBLEMS], aloud=False)
+        progress.facts(run, state, "warn" if is_empty else "")
+        + message_box("warning", *said, aloud=False)
         + (_new_clips(run.project.dataset, state.created) if state.status in ACTIVE else "")
     )
 
@@ -147,7 +146,7 @@ def _new_clips(folder: Path, since: float) -> str:
     files = [(clip.text, folder / clip.audio) for clip in listed if clip.audio]
     new = [(text, file) for text, file in files if file.is_file() and file.stat().st_mtime >= since]
     sounds = [(text, [views.hear(file, f"{t('data.play')}: {text}")]) for text, file in new[:MAX_NEW]]
-    return html("run.html", "samples", [(t("data.new_clips"), "", True, sounds)]) if sounds else ""
+    return html("run.html", "samples", [("data.new_clips", "", True, sounds)]) if sounds else ""
 
 
 def _is_warning(fact: Fact) -> bool:
@@ -203,7 +202,7 @@ def _usage(total: Ledger) -> str:
         *(("doubt", f"{excluded}: {reason_text(part.reason)}", part.seconds) for part in total.excluded),
     ]
     bar = [(kind, f"{seconds:.3f}") for kind, _, seconds in outcomes if seconds > 0]
-    key = [("good", t("common.in_use")), ("series-5", t("data.pauses")), ("doubt", excluded)]
+    key = [("good", "common.in_use"), ("series-5", "data.pauses"), ("doubt", excluded)]
     rows = [(name, duration(seconds), f"{100 * seconds / (total.seconds or 1):.1f} %") for _, name, seconds in outcomes]
     rows.append((cell("data.all_recordings", classes="mark"), duration(total.seconds), "100 %"))
     return html("views.html", "share", bar, key) + table(("data.outcome", "common.length", "data.share"), rows)
@@ -237,7 +236,7 @@ def statistics(found: Statistics) -> str:
     rows["data.repeated_texts"] = str(found.repeated)
     if total := len(found.phonemes):
         rows["data.phones_present"] = t("common.used_of_total", used=total - len(found.missing), total=total)
-        rows["data.phones_missing"] = " ".join(found.missing) or t("common.none")
+        rows["data.phones_missing"] = " ".join(found.missing) or "common.none"
     return table(("common.what", "data.how_much"), rows.items()) + _phoneme_counts(found.phonemes)
 
 

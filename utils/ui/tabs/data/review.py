@@ -43,7 +43,7 @@ CHANGES: dict[str, Change] = {
 
 def build_review(page: PageContext) -> None:
     handlers = {name: _changing(change) for name, change in CHANGES.items()}
-    handlers |= {"open": _save_text, "save_text": _save_text, "show": lambda _: None, "draft": lambda _: None}
+    handlers |= {"open": _save_text, "save_text": _save_text}
     handlers["use_stored"] = lambda request: {"textBase": None, "kept": str(request.turn)}
     handlers[pronunciation.FIX] = pronunciation.fix
     Panel(page, "review", render, handlers, script=SCRIPT.read_text(encoding="utf-8"))
@@ -61,7 +61,7 @@ def _changing(change: Change) -> Action:
         opened, before = request.text("of"), _listed(request)
         edit = change(request.project.dataset, opened, request)
         if len(edit.clips) > 1:  # else the button "Undo" says so
-            notify(t("data.done_count", what=_edit_name(edit.name), count=len(edit.clips)))
+            notify("data.done_count", what=_edit_name(edit.name), count=len(edit.clips))
         if edit.name in DECISIONS and request.text("act") != "undo":
             if opened not in before:  # its key was pressed twice: the next clip is open already
                 return {}
@@ -101,7 +101,7 @@ def _save_text(request: PanelRequest) -> None:
         refuse_while_busy(request.project)
         (clip,) = editor.set_text(store.folder, clip.id, text, request.typed_on("text")).clips
         request.note_saved("text", clip.text)
-        notify(t("data.text_saved"))
+        notify("data.text_saved")
 
 
 def _selected(request: PanelRequest) -> list[str]:

@@ -1,5 +1,6 @@
 """The settings of a preparation, filled from the newest run of the project, and what can be done with them."""
 
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -15,8 +16,8 @@ from utils.studio import runs, uploads
 from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.i18n import describe_problems, t
-from utils.ui.page import Action, PageContext, Panel, PanelRequest, Updates
-from utils.ui.settings_form import SettingsForm, Values, values_of
+from utils.ui.page import PageContext, Panel, PanelRequest
+from utils.ui.settings_form import SettingsForm, Values, check_action, values_of
 from utils.ui.tabs.data.review import refuse_while_busy
 from utils.ui.views import message_box
 
@@ -78,31 +79,14 @@ def problems_box(error: AmharicTtsError) -> str:
 
 def build_tools(page: PageContext, form: SettingsForm) -> None:
     """Lay out filtering again, and the equivalent command."""
-    actions = {
-        "preview_filters": lambda request: _refilter(request, apply=False),
-        "rerun_filters": lambda request: _refilter(request, apply=True),
-        "show_command": _command,
-    }
-    reads = {"settings": form.widget}
-    Panel(page, "data-tools", _render_tools, {name: _shown(act) for name, act in actions.items()}, reads=reads)
+    checks = {"preview_filters": refilter, "rerun_filters": partial(refilter, apply=True), "show_command": show_command}
+    actions = {name: check_action(check, read_settings, problems_box) for name, check in checks.items()}
+    Panel(page, "data-tools", _render_tools, actions, reads={"settings": form.widget})
 
 
-def _shown(act: Action) -> Action:
-    """Return an action whose errors are shown in the panel, by name of the setting."""
-
-    def safe(request: PanelRequest) -> Updates | None:
-        try:
-            return act(request)
-        except AmharicTtsError as error:
-            return {"message": problems_box(error)}
-
-    return safe
-
-
-def _refilter(request: PanelRequest, *, apply: bool) -> Updates:
+def refilter(request: PanelRequest, config: DatasetConfig, *, apply: bool = False) -> str:
     if apply:
         refuse_while_busy(request.project)
-    config = read_settings(request.fields.get("settings") or {}, request.project)
     plan = bulk_edits.refilter(request.project.dataset, config, apply=apply)
     changes = [(old.status, new.status) for old, new in zip(plan.before, plan.after, strict=True)]
     counts = {
@@ -112,18 +96,15 @@ def _refilter(request: PanelRequest, *, apply: bool) -> Updates:
     }
     done = t("data.changes_applied" if apply else "data.preview_only")
     sentences = (t(key, count=count) for key, count in counts.items())
-    return {"message": message_box("success", *sentences, done)}
+    return message_box("success", *sentences, done)
 
 
-def _command(request: PanelRequest) -> Updates:
-    config = read_settings(request.fields.get("settings") or {}, request.project)
-    return {"command": f"{command_line(VERB, config)} --project {request.name}", "message": ""}
+def show_command(request: PanelRequest, config: DatasetConfig) -> str:
+    return views.code(f"{command_line(VERB, config)} --project {request.name}")
 
 
 def _render_tools(request: PanelRequest) -> str:
-    command = request.text("command")
     can_filter = Store(request.project.dataset).exists
     filters = ("data.preview_filters", "data.rerun_filters") if can_filter else ()
     buttons = views.row(views.buttons(*filters, "common.show_command"))
-    content = buttons + request.text("message") + (views.code(command) if command else "")
-    return views.details("data.tools", content, "more-tools")
+    return views.details("data.tools", buttons + request.text("found"), "more-tools")

@@ -123,7 +123,7 @@ def _use_sample(request: PanelRequest) -> Updates:
     uploads.add_input(made, uploads.project_input(uploads.UPLOADS))
     if not Store(made.dataset).exists:
         start(made, {})
-    notify(t("project.sample_ready"))
+    notify("project.sample_ready")
     return open_update(request.page, made.root.name)
 
 
@@ -144,7 +144,6 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
         "next": lambda request: {**_next_sentence(request), microphone: None},
         "skip": lambda request: {**_next_sentence(request, request.text("prompt")), microphone: None},
         "undo": lambda request: {**_undo_take(request), microphone: None},
-        "draft": lambda _: None,
     }
     panel = Panel(page, "recording", _render_recording, actions, [microphone])
     microphone.render()  # type: ignore[no-untyped-call]  # gradio's
@@ -182,7 +181,7 @@ def _next_sentence(request: PanelRequest, *skipped_now: str) -> Updates:
 
 def _undo_take(request: PanelRequest) -> Updates:
     take = voice_recordings.undo_last(request.project.recordings)
-    notify(t("data.take_removed", name=take.path.stem))
+    notify("data.take_removed", name=take.path.stem)
     return {"prompt": take.text, "is_saved": False, "take": ""}
 
 
@@ -193,7 +192,7 @@ def _save_take(request: PanelRequest, path: Path) -> Updates:
     )
     uploads.add_input(request.project, uploads.project_input(uploads.TAKES))
     saved = t("data.take_saved", name=take.path.stem, seconds=f"{take.seconds:.1f}")
-    warning = message_box("warning", t("data.too_loud") if take.is_too_loud else "")
+    warning = message_box("warning", "data.too_loud" if take.is_too_loud else "")
     return {"is_saved": True, "take": message_box("success", saved) + warning}
 
 

@@ -102,7 +102,7 @@ def build_compare(context: Context) -> None:
         html += views.row(views.button("compare", "inference.compare"))
         return html + _compared(request)
 
-    actions = {"compare": compare, "show": lambda _: None, **stop_action(COMPARISON)}
+    actions = {"compare": compare, **stop_action(COMPARISON)}
     Panel(page, "compare-panel", render, actions, reads=context.inputs)
 
 

@@ -196,15 +196,17 @@ def build_voice(context: Context) -> None:
     page, picker = context.page, context.reference
 
     def add_clips(paths: Sequence[str] | str | None, project: str) -> Any:  # noqa: ANN401  # an update
-        return _added(page.open(project), [paths] if isinstance(paths, str) else paths or []) or gr.skip()
+        files, opened = [paths] if isinstance(paths, str) else paths or [], page.open(project)
+        return reference_clips.join_reference([reference_clips.add(opened, Path(path)) for path in files]) or gr.skip()
 
     def use_clips(request: PanelRequest) -> Updates:
-        chosen = _ticked(request)
+        scored = enumerate(scored_clips(request))
+        chosen = [clip.path for number, clip in scored if request.fields.get(f"clip-{number}")]
         return {picker: reference_clips.join_reference(chosen[:MAX_CLIPS])} if chosen else {}
 
     def save(request: PanelRequest) -> Updates:
         reference = reference_clips.save_voice(request.project, request.text("voice"), request.text("reference"))
-        notify(t("inference.voice_saved", name=request.text("voice")))
+        notify("inference.voice_saved", name=request.text("voice"))
         return {picker: reference}
 
     actions = {"find_clips": find_clips, "use_clips": use_clips, "save_voice": save}
@@ -222,16 +224,6 @@ def find_clips(request: PanelRequest) -> Updates:
     """Score the clips of the dataset as a voice."""
     scored = reference_clips.score_clips(reference_clips.candidates(request.project))
     return {"scored": sorted(scored, key=lambda clip: -clip.score)}
-
-
-def _added(project: Project, paths: Sequence[str]) -> str:
-    """Add files to the clips of a project; return them as a reference."""
-    return reference_clips.join_reference([reference_clips.add(project, Path(path)) for path in paths])
-
-
-def _ticked(request: PanelRequest) -> list[Path]:
-    found = enumerate(scored_clips(request))
-    return [clip.path for number, clip in found if request.fields.get(f"clip-{number}")]
 
 
 def voice_inputs() -> tuple[gr.File, gr.Audio]:

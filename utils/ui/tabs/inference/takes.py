@@ -53,7 +53,6 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr
 
     actions: dict[str, Action] = {
         "choose": lambda request: show(request.project, request.text("take")),
-        "sentence": lambda _: None,
         "convert": convert,
         "reuse": lambda request: {reused: f"{request.text('take')} {time.time()}", "said": "inference.take_reused"},
         "delete": delete,

@@ -20,13 +20,13 @@ def build_base_models(page: PageContext) -> None:
     def saying(phrase: str, action: Action) -> Callable[[PanelRequest], None]:
         def act(request: PanelRequest) -> None:
             action(request)
-            notify(t(phrase))
+            notify(phrase)
 
         return act
 
     def delete(request: PanelRequest) -> None:
         size = downloads.delete(request.text("version"), page.output)
-        notify(t("system.freed", size=f"{size / 1e6:,.0f}"))
+        notify("system.freed", size=f"{size / 1e6:,.0f}")
 
     actions = {
         "agree": saying("common.consent_saved", lambda request: downloads.give_consent(request.text("person"))),

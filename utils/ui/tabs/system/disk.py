@@ -35,7 +35,7 @@ def build_disk(page: PageContext) -> None:
 
     def delete(request: PanelRequest) -> dict[str, str]:
         size = free(page.output, request.text("project"), request.text("kind"))
-        notify(t("system.freed", size=f"{size / 1e6:,.0f}"))
+        notify("system.freed", size=f"{size / 1e6:,.0f}")
         return measure(request)
 
     def render(request: PanelRequest) -> str:
@@ -50,9 +50,8 @@ def usage_tables(output: Path, project_name: str) -> str:
     spare = disk_usage.reclaimable(project(project_name, output))
     spare |= {TRASH: disk_usage.size_of(output / projects.TRASH)}
     rows = [(KINDS[kind], gigabytes(size), _delete_cell(kind, size, project_name)) for kind, size in spare.items()]
-    hints = (t("system.shared_files_hint"), t("system.free_up_space_hint"))
     titles = ("system.free_up_space", "system.size_disk", "common.actions")
-    return _used(output) + note(" ".join(hints)) + table(titles, rows)
+    return _used(output) + note("system.shared_files_hint") + note("system.free_up_space_hint") + table(titles, rows)
 
 
 def _used(output: Path) -> str:

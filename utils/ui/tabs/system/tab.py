@@ -14,7 +14,7 @@ from utils.studio import paths
 from utils.studio.page_settings import PageSettings, read, settings_path, write
 from utils.system.doctor import Finding
 from utils.ui import views
-from utils.ui.i18n import heading, t
+from utils.ui.i18n import heading
 from utils.ui.page import PRIVATE_EVENT, QUEUED_EVENT, PageContext, Panel, PanelRequest, notify
 from utils.ui.run_panel import RunPanel
 from utils.ui.settings_form import SettingsForm, Values, values_of
@@ -79,7 +79,7 @@ def build_settings(page: PageContext) -> None:
             return error_box(error)
         if settings != read(page.output):
             write(settings, page.output)
-            notify(t("system.settings_saved"))
+            notify("system.settings_saved")
         return ""
 
     page.on(form.widget.change, save, [form.widget], message, trigger_mode="always_last", **QUEUED_EVENT)
@@ -93,7 +93,7 @@ def versions(output: Path) -> str:
         try:
             return importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            return t("system.missing")
+            return "system.missing"
 
     rows = {
         "Python": f"{platform.python_version()} · {platform.platform()}",

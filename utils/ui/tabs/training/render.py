@@ -39,18 +39,18 @@ CHARTS = {
 
 
 def facts(run: Run, state: State, history: RunHistory) -> str:
-    shown = "" if state.status == "finished" else progress.phases(run, state)
+    shown = progress.facts(run, state)
     if history.read < 1:
         shown += note(t("training.reading_log", percent=round(100 * history.read)))
     if state.status in {"stopped", "lost", "failed"} and history.step > history.saved:
         shown += note(t("training.stopped_at", step=history.step, saved=history.saved))
-    return views.run_head(run, state) + shown + figures(history)
+    return shown + figures(history)
 
 
 def figures(history: RunHistory) -> str:
     """Show the numbers that no chart has."""
     epoch = getattr(history.latest, "epoch", None)
-    shown = {"training.epoch": views.short(epoch)} if is_finite(epoch) else {}
+    shown = {"training.epoch": f"{epoch:.4g}"} if is_finite(epoch) else {}
     if history.best:
         shown["training.best_evaluation"] = f"{history.best[0]:.4f} ({t('common.step')} {history.best[1]})"
     if history.used:
@@ -188,7 +188,7 @@ def memory_tables(plan: Result) -> str:
     advice = t("training.memory_advice", **tuned | {"peak": gib(tuned["peak"])}) if tuned else plan["advice"]
     parts = [[f"MemoryPart.{name}", gib(size), f"MemoryPart.{name}.meaning"] for name, size in plan["parts"].items()]
     return (
-        html("views.html", "run_head", kind, t(f"training.{verdict}"), "")
+        html("views.html", "run_head", kind, f"training.{verdict}", "")
         + note(t("training.memory_needed", **sizes))
         + note(advice)
         + views.table(("training.part", "training.size", "training.meaning"), parts)

@@ -102,7 +102,7 @@ class TrainPanel(RunPanel):
 
     def _reuse(self, request: PanelRequest) -> Updates:
         run = find(request)
-        notify(t("training.settings_loaded", name=views.run_title(run)))
+        notify("training.settings_loaded", name=views.run_title(run))
         return {self.reused: f"{run.name}{SEPARATOR}{time.time()}"}
 
     def _load_settings(self, project: str, reused: str) -> dict[str, object]:

@@ -1,7 +1,6 @@
 """The Fine-tuning tab: what everybody decides, the checks, the start, the selected run, and its model."""
 
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import cast
 
@@ -9,7 +8,6 @@ import gradio as gr
 
 from utils.config import TrainConfig
 from utils.config.flags import changed_flags, command_line
-from utils.core.errors import AmharicTtsError
 from utils.core.facts import from_json
 from utils.core.storage import make_folder, write_atomically
 from utils.studio import command_runs, runs, training_checks
@@ -20,8 +18,9 @@ from utils.studio.run_history import HistoryCache
 from utils.system.doctor import Finding, Verdict
 from utils.ui import views
 from utils.ui.i18n import describe, t
-from utils.ui.page import Action, PageContext, Panel, PanelRequest, Updates, build_advanced, notify
+from utils.ui.page import PageContext, Panel, PanelRequest, build_advanced, notify
 from utils.ui.run_panel import stop_action, task_status
+from utils.ui.settings_form import check_action
 from utils.ui.tabs.training import render
 from utils.ui.tabs.training import settings as train
 from utils.ui.tabs.training.selected_run import (
@@ -78,7 +77,7 @@ def build_licence(page: PageContext, settings: gr.HTML) -> None:
 
     def accept(_: PanelRequest) -> None:
         give_consent()
-        notify(t("common.consent_saved"))
+        notify("common.consent_saved")
 
     def show(request: PanelRequest) -> str:
         if not needs_licence(request.fields.get("settings") or {}):
@@ -93,7 +92,7 @@ def build_licence(page: PageContext, settings: gr.HTML) -> None:
 def build_checks(page: PageContext, settings: gr.HTML) -> None:
     """Lay out a button for each check, and what the last one found."""
     checks = (check_dataset, estimate_memory, test_step, show_command, save_settings)
-    actions = {check.__name__: _check_action(check) for check in checks}
+    actions = {check.__name__: check_action(check, read_settings, settings_error) for check in checks}
 
     def show(request: PanelRequest) -> str:
         status = task_status(MEMORY_TEST, request, "training.step_tested", shows_log=True)
@@ -102,18 +101,6 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
 
     reads = {"settings": settings}
     Panel(page, "checks", show, actions | stop_action(MEMORY_TEST), reads=reads, show_progress="minimal")
-
-
-def _check_action(check: Callable[[PanelRequest, TrainConfig], str]) -> Action:
-    """Return the action that shows what a check of the settings finds."""
-
-    def act(request: PanelRequest) -> Updates:
-        try:
-            return {"found": check(request, read_settings(request.fields.get("settings"), request.project))}
-        except AmharicTtsError as error:
-            return {"found": settings_error(error)}
-
-    return act
 
 
 def test_step(request: PanelRequest, config: TrainConfig) -> str:
@@ -131,9 +118,9 @@ def check_dataset(request: PanelRequest, config: TrainConfig) -> str:
 
 def dataset_finding(fact: DatasetFinding) -> Finding:
     key = f"DatasetFinding.{fact.check}"
-    detail = describe(fact) if fact.count else t("common.none")
-    cure = "" if fact.verdict == "pass" else t(f"{key}.cure")
-    return Finding(t(f"{key}.name"), cast("Verdict", fact.verdict), detail, cure)
+    detail = describe(fact) if fact.count else "common.none"
+    cure = "" if fact.verdict == "pass" else f"{key}.cure"
+    return Finding(f"{key}.name", cast("Verdict", fact.verdict), detail, cure)
 
 
 def estimate_memory(_: PanelRequest, config: TrainConfig) -> str:
