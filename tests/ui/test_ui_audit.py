@@ -70,7 +70,7 @@ def test_every_handler_fits_its_components(blocks: gr.Blocks, output: Path) -> N
 def interactive(blocks: gr.Blocks) -> list[Component]:
     """The widgets that a person can change or click; where it is not said, gradio lets inputs be changed."""
     outputs = {output for event in blocks.fns.values() for output in event.outputs}
-    passive = gr.HTML | gr.Markdown | gr.State | gr.BrowserState | gr.Timer | gr.JSON
+    passive = gr.HTML | gr.Markdown | gr.State | gr.Timer | gr.JSON
     found = []
     for block in blocks.blocks.values():
         if isinstance(block, Component) and not isinstance(block, passive):
@@ -117,7 +117,7 @@ def test_tabs_hold_nothing_but_tabs(blocks: gr.Blocks) -> None:
 
 
 def test_every_widget_has_a_label_and_every_field_a_sentence_of_help(blocks: gr.Blocks) -> None:
-    silent = gr.HTML | gr.Markdown | gr.State | gr.BrowserState | gr.Timer
+    silent = gr.HTML | gr.Markdown | gr.State | gr.Timer
     for block in blocks.blocks.values():
         if isinstance(block, Component) and not isinstance(block, silent):
             assert getattr(block, "value" if isinstance(block, gr.Button) else "label", None), describe(block)

@@ -29,7 +29,7 @@ from utils.ui import step_bar, views
 from utils.ui.checked_blocks import CheckedBlocks
 from utils.ui.html import ASSETS, html, styles
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, speaking, t
-from utils.ui.page import PRIVATE_EVENT, Live, PageContext, Panel, PanelRequest, toggle
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Live, PageContext, Panel, PanelRequest, toggle
 from utils.ui.projects import build_picker, build_project_panel, empty_trash, project_names
 from utils.ui.tabs.data import tab as data
 from utils.ui.tabs.inference import tab as inference
@@ -41,7 +41,7 @@ TICK_SECONDS = 2.0
 PORTS_TRIED = 100
 NAMES_OF_ALL = {"0.0.0.0": "localhost", "::": "localhost"}  # noqa: S104  # a name of all addresses is shown
 TABS = (data, training, inference)  # in the order of work
-# The open tab, by hand: a visitor may choose one before a BrowserState is read and the server has answered.
+# The open tab: a visitor may choose another one before the server has answered.
 # The first tab is also selected when the page is built, which is no choice.
 SAVE_TAB = """() => {
   openStep("%s");
@@ -53,6 +53,7 @@ RESTORE_TAB = """() => {
   const saved = localStorage.getItem("amharic-tab");
   return {__type__: "update", ...(!window.amharicTabChosen && %s.includes(saved) && {selected: saved})};
 }"""
+RESTORE_CHOICES = """() => ["project", "language"].map((name) => localStorage.getItem(`amharic-${name}`) ?? "")"""
 KEEP_PROJECT = """() => (
   {__type__: "update", ...(window.amharicProject && {value: window.amharicProject})})"""
 
@@ -77,7 +78,7 @@ def build(output: Path) -> gr.Blocks:
     title = t("common.title")
     blocks = CheckedBlocks(title=title, analytics_enabled=False, delete_cache=(3600, 86_400), fill_width=True)
     with blocks:
-        page, saved, open_system = build_header(output, blocks)
+        page, open_system = build_header(output, blocks)
         clocks = [gr.Timer(TICK_SECONDS, active=tab is TABS[0]) for tab in TABS]
         with gr.Tabs(elem_id="tabs") as tabs:
             built = []
@@ -87,7 +88,7 @@ def build(output: Path) -> gr.Blocks:
                 connect_live_parts(part, built[-1].select)  # the first tab is selected when the page is built
         build_drawer(page, open_system)
         connect_tabs(blocks, tabs, built, clocks)
-        connect_state(page, saved)
+        connect_state(page)
         limit_waiting_events(blocks)
     return blocks
 
@@ -113,8 +114,8 @@ def limit_waiting_events(blocks: gr.Blocks) -> None:
             event.trigger_mode = "multiple"
 
 
-def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.BrowserState], gr.Button]:
-    """Lay out the bar: project, steps, status and settings; return the page, what the browser saves, and Settings."""
+def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, gr.Button]:
+    """Lay out the bar: project, steps, status and settings; return the page, and the button of the settings."""
     language = gr.Radio(  # shown in the head of the settings; a hidden one would not hear what the browser saved
         [(native, code) for code, native in LANGUAGES.items()],
         value="en",
@@ -124,7 +125,7 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
     with gr.Row(elem_id="bar"):
         gr.Markdown(heading("common.title", level=1), elem_id="brand")
         project, manage = build_picker(output)
-        saved = save_choices(project, language)
+        save_choices(project, language)
         clock = gr.Timer(TICK_SECONDS)
         page = PageContext(output, project, language, clock, blocks, gr.State({}), inference.new_session(output))
         build_steps(page)
@@ -133,23 +134,19 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
     build_project_panel(page, manage)
     page.live.add(lambda: [views.readings(monitor.read_once(output))], [], [readings])
     connect_live_parts(page, blocks.load, manage.click)
-    return page, saved, open_system
+    return page, open_system
 
 
-def save_choices(project: gr.Dropdown, language: gr.Radio) -> list[gr.BrowserState]:
+def save_choices(project: gr.Dropdown, language: gr.Radio) -> None:
     """Let the browser save the project and the language.
 
     These events must come first: a browser handles the events of one widget in order, and a change of language updates
     the whole page.
     """
-    # The key is fixed, so what the browser saves outlives the page; it hides nothing.
-    names = ("project", "language")
-    saved = [gr.BrowserState("", storage_key=f"amharic-{name}", secret="open") for name in names]  # noqa: S106
-    project.change(None, project, saved[0], js="project => project")
+    project.change(None, project, None, js="project => localStorage.setItem('amharic-project', project)")
     project.input(None, project, None, js="project => { window.amharicProject = project; }")
-    language.change(None, language, None, js="language => setLanguage(language)")
-    language.change(None, language, saved[1], js="language => language")
-    return saved
+    save = "language => { setLanguage(language); localStorage.setItem('amharic-language', language); }"
+    language.change(None, language, None, js=save)
 
 
 def build_steps(page: PageContext) -> None:
@@ -209,7 +206,7 @@ def in_language(language: str, texts: Iterable[Mapping[str, Phrase | Choices]]) 
         return [gr.update() | {name: text.write() for name, text in of_widget.items()} for of_widget in texts]
 
 
-def connect_state(page: PageContext, saved: list[gr.BrowserState]) -> None:
+def connect_state(page: PageContext) -> None:
     """Restore what the browser saved, and translate the page when the language changes."""
     texts = translated(page.blocks)
     widgets = [*texts]
@@ -226,7 +223,9 @@ def connect_state(page: PageContext, saved: list[gr.BrowserState]) -> None:
             return [opened, *[gr.skip()] * (1 + len(widgets))]
         return [opened, language, *translate(language)]
 
-    restored = page.blocks.load(restore, saved, [page.project, page.language, *widgets], **PRIVATE_EVENT)
+    choices = [page.project, page.language]
+    options = RAW_INPUTS | PRIVATE_EVENT
+    restored = page.blocks.load(restore, choices, [*choices, *widgets], js=RESTORE_CHOICES, **options)
     # somebody may have opened another project before the server answered
     restored.then(None, None, page.project, js=KEEP_PROJECT)
     page.language.input(translate, page.language, widgets, **PRIVATE_EVENT)

@@ -121,16 +121,21 @@ class PageContext:
 
 
 def show_errors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Call a handler in the language of its visitor, which is the last value, and show its errors on the page."""
+    """Call a handler in the language of its visitor, which is the last value, and show its errors on the page.
+
+    It is given "" for what is empty, which some widgets send as None.
+    """
 
     @wraps(function)
     def guarded(*values: Any) -> Any:  # noqa: ANN401  # those of the inputs
-        with errors_in(values[-1]):
-            return call(function, values[:-1])
+        *given, language = ("" if value is None else value for value in values)
+        with errors_in(language):
+            return function(*given)
 
     @wraps(function)
     def stepwise(*values: Any) -> Iterator[Any]:  # noqa: ANN401
-        yield from each_step(call(function, values[:-1]), values[-1])
+        *given, language = ("" if value is None else value for value in values)
+        yield from each_step(function(*given), language)
 
     handler: Any = stepwise if inspect.isgeneratorfunction(function) else guarded
     signature = inspect.signature(function)
@@ -139,15 +144,6 @@ def show_errors(function: Callable[..., Any]) -> Callable[..., Any]:
         language = inspect.Parameter("language", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         handler.__signature__ = signature.replace(parameters=[*parameters, language])
     return handler  # type: ignore[no-any-return]
-
-
-def call(function: Callable[..., Any], values: Sequence[Any]) -> Any:  # noqa: ANN401  # what it returns
-    """Call a handler with "" instead of None, which an empty box may send, where it declares a ``str``."""
-    given = inspect.signature(function).bind(*values)
-    for name, parameter in given.signature.parameters.items():
-        if parameter.annotation is str and given.arguments[name] is None:
-            given.arguments[name] = ""
-    return function(*given.args)
 
 
 def each_step(steps: Iterator[Any], language: object) -> Iterator[Any]:
@@ -309,9 +305,9 @@ class Panel:
         changed = {name: value for name, value in updates.items() if isinstance(name, str)}
         return [self.show(request, changed), *(updates.get(widget, gr.skip()) for widget in self.outputs)]
 
-    def request(self, seen: dict[str, Any] | None, project: str, /, *read: object, **sent: object) -> PanelRequest:
+    def request(self, seen: dict[str, Any], project: str, /, *read: object, **sent: object) -> PanelRequest:
         """Return what is asked for by the values of ``inputs``."""
-        seen = {} if seen is None else seen
+        seen = seen if isinstance(seen, dict) else {}  # a program sends none
         begun = seen.setdefault("begun", time.time_ns() // 1_000_000)  # turns go on when a session is lost
         of, fields, turn = seen.get(self.name, ("", {}, begun))
         fields = {**(fields if of == project else {}), **dict(zip(self.reads, read, strict=False)), **sent}

@@ -126,9 +126,9 @@ class RunPanel:
     ) -> None:
         """Start a run with the settings of a form and select it unless it waits; show problems beside the button."""
 
-        def act(project: str, settings: Values | None) -> tuple[Any, str]:
+        def act(project: str, settings: Values) -> tuple[Any, str]:
             try:
-                run, outcome, _ = start(self.page.open(project), settings or {})
+                run, outcome, _ = start(self.page.open(project), settings)
             except AmharicTtsError as error:
                 return gr.skip(), describe_error(error)
             notify(f"runs.{outcome}", name=views.run_title(run))

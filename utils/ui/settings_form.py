@@ -28,12 +28,13 @@ SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 MAX_SLIDER_STEPS = 64  # more is too fine for a finger
 SCRIPT = Path(__file__).with_name("settings_form.js")
 Values = Mapping[str, object]  # of a form; a program may send None
+Check = Callable[[PanelRequest, Any], str]  # of the settings of a form; what it found, as HTML
 EDITS, PRESET = "edits", "preset"  # of a value: how many edits the browser had made, and what filled the form
 
 
 def values_of(value: object) -> dict[str, Any]:
     """Return the value of a form; a program may send anything."""
-    if value is not None and not isinstance(value, Mapping):
+    if value and not isinstance(value, Mapping):
         raise UsageError("not_settings")
     return {name: content for name, content in (value or {}).items() if name not in {EDITS, PRESET}}
 
@@ -82,7 +83,7 @@ class SettingsForm:
     def value(self, settings: Config, seen: Values | None = None) -> dict[str, object]:
         """Return what the form shows of some settings; what was edited after the form had the value ``seen`` stays."""
         value = settings.model_dump(mode="json", include=set(self.fields))
-        return value if seen is None else {**value, EDITS: seen.get(EDITS, 0)}
+        return value if seen is None else {**value, EDITS: (seen or {}).get(EDITS, 0)}
 
     def connect(
         self,
@@ -148,7 +149,7 @@ class SettingsForm:
 
 
 def check_action(
-    check: Callable[[PanelRequest, Any], str],
+    check: Check,
     read: Callable[[Values, Project], Config],
     explain: Callable[[AmharicTtsError], str],
 ) -> Action:
@@ -156,7 +157,7 @@ def check_action(
 
     def act(request: PanelRequest) -> Updates:
         try:
-            return {"found": check(request, read(request.fields.get("settings") or {}, request.project))}
+            return {"found": check(request, read(request.fields.get("settings"), request.project))}
         except AmharicTtsError as error:
             return {"found": explain(error)}
 

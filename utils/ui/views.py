@@ -247,7 +247,7 @@ def when_of(name: str) -> str:
     return f"{t(f'weekday.{when.weekday()}')} {when:%d/%m %H:%M:%S}"
 
 
-def run_head(run: Run, state: State, classes: str = "") -> str:
+def run_head(run: Run, state: State, classes: str) -> str:
     kind: Kind = "error" if state.status in {"failed", "unreadable"} else "warning"
     head = html("views.html", "run_head", classes or state.status, f"status.{state.status}", run_title(run))
     return head + message_box(kind, state.reason(LANGUAGE.get()), aloud=False)

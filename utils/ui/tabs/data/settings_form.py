@@ -17,7 +17,7 @@ from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.i18n import describe_problems, t
 from utils.ui.page import PageContext, Panel, PanelRequest
-from utils.ui.settings_form import SettingsForm, Values, check_action, values_of
+from utils.ui.settings_form import Check, SettingsForm, Values, check_action, values_of
 from utils.ui.tabs.data.review import refuse_while_busy
 from utils.ui.views import message_box
 
@@ -43,9 +43,9 @@ def build_form(page: PageContext) -> SettingsForm:
     groups = {title: names.split() for title, names in GROUPS.items()}
     form = SettingsForm(DatasetConfig, groups, "data", suggestions={"recogniser_model": MODELS})
 
-    def restore(project: str, settings: Values | None) -> Any:  # noqa: ANN401  # gradio's updates have no type
+    def restore(project: str, settings: Values) -> Any:  # noqa: ANN401  # gradio's updates have no type
         try:
-            return form.value(last_settings(page.open(project)), settings or {})
+            return form.value(last_settings(page.open(project)), settings)
         except AmharicTtsError:  # not a valid name yet; the header says so
             return gr.skip()
 
@@ -79,7 +79,11 @@ def problems_box(error: AmharicTtsError) -> str:
 
 def build_tools(page: PageContext, form: SettingsForm) -> None:
     """Lay out filtering again, and the equivalent command."""
-    checks = {"preview_filters": refilter, "rerun_filters": partial(refilter, apply=True), "show_command": show_command}
+    checks: dict[str, Check] = {
+        "preview_filters": refilter,
+        "rerun_filters": partial(refilter, apply=True),
+        "show_command": show_command,
+    }
     actions = {name: check_action(check, read_settings, problems_box) for name, check in checks.items()}
     Panel(page, "data-tools", _render_tools, actions, reads={"settings": form.widget})
 

@@ -1,6 +1,7 @@
 """The sources of a dataset: a drop zone, a field for links and paths, the sample, and the microphone."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,9 @@ def build_sources(page: PageContext) -> None:
     }
     panel = Panel(page, "sources", _render, actions, [page.project], script=script)
 
-    def upload(files: list[str] | None, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the panel
+    def upload(files: Sequence[str], *values: Any) -> list[Any]:  # noqa: ANN401  # those of the panel
         request = panel.request(*values)
-        return [None, panel.show(request, _upload(request, files or []))]
+        return [None, panel.show(request, _upload(request, files))]
 
     page.on(files.upload, upload, [files, *panel.inputs], [files, panel.html], preprocess=True, **QUEUED_EVENT)
 
@@ -79,7 +80,7 @@ def _welcome(request: PanelRequest) -> str:
     return html("page.html", "empty", "welcome", "data.welcome", "data.welcome_text")
 
 
-def _upload(request: PanelRequest, files: list[str]) -> Updates:
+def _upload(request: PanelRequest, files: Sequence[str]) -> Updates:
     """Store files; with a list among them they are a dataset of their own."""
     kind = uploads.LISTS if any(uploads.is_list(Path(file)) for file in files) else uploads.UPLOADS
     saved = uploads.save_uploads(request.project, files, kind)
@@ -157,7 +158,7 @@ def connect_microphone(panel: Panel, section: gr.Accordion, microphone: gr.Audio
         request = panel.request(*values)
         return panel.show(request, _next_sentence(request))
 
-    def save(path: str | None, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the panel
+    def save(path: str, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the panel
         request = panel.request(*values)
         if not path:
             return [gr.skip()] * 2

@@ -195,8 +195,8 @@ def build_voice(context: Context) -> None:
     """Lay out what is known of the selected voice, and how to make and save another one."""
     page, picker = context.page, context.reference
 
-    def add_clips(paths: Sequence[str] | str | None, project: str) -> Any:  # noqa: ANN401  # an update
-        files, opened = [paths] if isinstance(paths, str) else paths or [], page.open(project)
+    def add_clips(paths: Sequence[str] | str, project: str) -> Any:  # noqa: ANN401  # an update
+        files, opened = [paths] if isinstance(paths, str) and paths else paths, page.open(project)
         return reference_clips.join_reference([reference_clips.add(opened, Path(path)) for path in files]) or gr.skip()
 
     def use_clips(request: PanelRequest) -> Updates:

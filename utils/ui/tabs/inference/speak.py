@@ -50,9 +50,9 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
         request: gr.Request,
         text: str,
         stream: object,
-        model: str | None,
-        reference: str | None,
-        settings: Values | None,
+        model: str,
+        reference: str,
+        settings: Values,
         project: str,
     ) -> Iterator[tuple[Any, ...]]:
         values = {"model": model, "reference": reference, "settings": settings}

@@ -77,11 +77,11 @@ def new_session(output: Path) -> SpeechSession:
 def connect_live_widgets(context: Context, widgets: dict[str, Any]) -> None:
     """Update at each tick what is new to a visitor: models, voices, and a take that somebody else made."""
 
-    def state(seen: dict[str, Any], project: str, model: str | None) -> dict[str, Any]:
+    def state(seen: dict[str, Any], project: str, model: str) -> dict[str, Any]:
         try:
             opened = context.page.open(project)
             newest = next(iter(takes.names(opened)), "")
-            shown = picker_state(context, opened, list_models(context.page.output), model or "", seen)
+            shown = picker_state(context, opened, list_models(context.page.output), model, seen)
         except AmharicTtsError:  # shown in the header
             return {"speak": {"visible": False}, "chosen": "", "audio": {"value": None}}
         return {**shown, "chosen": newest, "audio": {"value": sound_of(opened, newest)}}

@@ -35,7 +35,7 @@ def build_text(context: Context) -> gr.Textbox:
         build_fix(context, fixed)
         build_samples(text)
 
-    def read_text(text: str, model: str, settings: Values | None, project: str) -> tuple[str, str]:
+    def read_text(text: str, model: str, settings: Values, project: str) -> tuple[str, str]:
         return read(context, text, model, values_of(settings), project)
 
     page = context.page

@@ -72,7 +72,7 @@ def build_settings(page: PageContext) -> None:
     form = SettingsForm(PageSettings, {"": [*PageSettings.model_fields]}, "page")
     message = gr.HTML()
 
-    def save(values: Values | None) -> str:
+    def save(values: Values) -> str:
         try:
             settings = PageSettings.parse(values_of(values), source="The form")
         except ConfigError as error:  # perhaps of a number that is being typed

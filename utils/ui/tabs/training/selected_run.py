@@ -140,7 +140,7 @@ def connect_monitor(panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
     """Refresh the start and the charts; each visitor is sent only what has changed."""
     page, form = panel.page, panel.form
 
-    def state(_: object, project: str, name: str | None, values: Values | None) -> Mapping[str, Any]:
+    def state(_: object, project: str, name: str, values: Values) -> Mapping[str, Any]:
         try:
             opened = page.open(project)
             run = panel.selected(opened, name)
@@ -159,7 +159,7 @@ def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) 
     """Show below each optimization what it does on this device, and what it did in the selected run."""
     page, form = panel.page, panel.form
 
-    def effects(project: str, name: str | None) -> dict[str, Any]:
+    def effects(project: str, name: str) -> dict[str, Any]:
         run, device = panel.selected(page.open(project), name), known_device()
         switches = panel.histories.read(run).switches if run else {}
         hints = {switch: render.switch_hint(switch, device, switches.get(switch)) for switch in settings.SWITCHES}

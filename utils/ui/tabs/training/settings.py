@@ -159,7 +159,7 @@ class TrainingForm(SettingsForm):
         page.on(page.language.change, self._describe, [page.project, preset], about, **PRIVATE_EVENT)
         self.connect(page, self._restore, [preset, about])
 
-    def _check(self, project: str, settings: Values | None, preset: str | None) -> tuple[Any, ...]:
+    def _check(self, project: str, settings: Values, preset: str) -> tuple[Any, ...]:
         values = values_of(settings)
         try:
             shown = self._forecast(values, self.page.open(project)), ""
@@ -176,15 +176,15 @@ class TrainingForm(SettingsForm):
         is_own = config.train_csv or not result.updates
         return ("" if is_own else note(render.amount(project, seconds))) + note(render.disk_forecast(result))
 
-    def _filled(self, name: str, settings: Values | None) -> dict[str, object]:
+    def _filled(self, name: str, settings: Values) -> dict[str, object]:
         """Return what the form shows of a preset; what was edited since ``settings`` stays."""
         paths = {path: values_of(settings).get(path, "") for path in PATHS}
-        return self.value(load_preset(name), settings or {}) | paths | {PRESET: name}
+        return self.value(load_preset(name), settings) | paths | {PRESET: name}
 
     def _describe(self, project: str, name: str) -> str:
         return describe_preset(name, self.page.open(project))
 
-    def _choose(self, project: str, name: str, settings: Values | None) -> tuple[Any, ...]:
+    def _choose(self, project: str, name: str, settings: Values) -> tuple[Any, ...]:
         is_shown = not name or (settings or {}).get(PRESET) == name  # proposed by the page, which has filled the form
         return self._describe(project, name), gr.skip() if is_shown else self._filled(name, settings)
 
@@ -240,7 +240,7 @@ def training_seconds(config: TrainConfig, updates: int, project: Project, histor
     return updates * config.batch_size * config.grad_acumm * len(speeds) / sum(speeds) if sum(speeds) > 0 else None
 
 
-def suited_preset(values: Values, preset: str | None) -> str:
+def suited_preset(values: Values, preset: str) -> str:
     """Return the preset of the tiny model when that is chosen on an untouched form, else nothing."""
     config = load_preset(preset) if preset in PRESETS else TrainConfig()
     is_untouched = all(values.get(name) == getattr(config, name) for name in UNTOUCHED)
