@@ -34,9 +34,11 @@ EDITS, PRESET = "edits", "preset"  # of a value: how many edits the browser had 
 
 def values_of(value: object) -> dict[str, Any]:
     """Return the value of a form; a program may send anything."""
-    if value and not isinstance(value, Mapping):
+    if not value:
+        return {}
+    if not isinstance(value, Mapping):
         raise UsageError("not_settings")
-    return {name: content for name, content in (value or {}).items() if name not in {EDITS, PRESET}}
+    return {name: content for name, content in value.items() if name not in {EDITS, PRESET}}
 
 
 class SettingsForm:
@@ -157,7 +159,7 @@ def check_action(
 
     def act(request: PanelRequest) -> Updates:
         try:
-            return {"found": check(request, read(request.fields.get("settings"), request.project))}
+            return {"found": check(request, read(request.fields.get("settings", {}), request.project))}
         except AmharicTtsError as error:
             return {"found": explain(error)}
 
