@@ -19,7 +19,7 @@ from utils.ui import views
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 from utils.ui.page import Panel, PanelRequest
 from utils.ui.run_panel import in_project, stop_action, task_status
-from utils.ui.tabs.inference.model import model_choices, model_name
+from utils.ui.tabs.inference.model import model_choices
 from utils.ui.tabs.inference.shared import SAMPLES, Context, config, uploaded_file
 from utils.ui.tabs.inference.takes import FORMATS, format_field
 from utils.ui.views import cell, message_box, note, table
@@ -115,8 +115,11 @@ def _compared(request: PanelRequest) -> str:
     shown = views.select_field(
         "comparison", "inference.comparison", choices, "inference.comparison_hint", name, data_act="show"
     )
-    models = list_models(request.page.output)
-    titles = {f"{model.run.name} {model.path.name}": model_name(model) for model in models if model.run}
+    titles = {
+        f"{model.run.name} {model.path.name}": views.joined(views.run_title(model.run), views.checkpoint(model.step))
+        for model in list_models(request.page.output)
+        if model.run
+    }
     return status + shown + report_html(comparisons.load_report(request.project, name), titles)
 
 
