@@ -55,7 +55,7 @@ def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served
     runs.start("count", CountConfig(seconds=600), served.project())
     page.locator("#open-system").click()
     expect(facts).to_contain_text("running")
-    expect(facts).to_contain_text(re.compile(r"count \d+ %"))
+    expect(facts).to_contain_text(re.compile(r"count\s+\d+ %"))
     expect(page.locator("#runs [data-act=delete]")).to_be_hidden()
     for action, state in (("stop_and_save", "Stopped and saved."), ("resume", "running"), ("stop_now", "stopped")):
         press(action)
