@@ -177,10 +177,9 @@ class UpdatePlan:
         """Plan an epoch, the same on every machine."""
         random = np.random.default_rng([self.seed, epoch])
         clips, bounds = self._ordered(self._mixed(random.permutation(self.own), epoch))
-        shortest = np.minimum.reduceat(self.lengths.frames[clips], bounds[:-1]) // HALF_SECOND_FRAMES
         shortest_wanted = OTHER_REFERENCE if self.prefer_other_clip else REFERENCE[0]
         wanted = random.integers(shortest_wanted, REFERENCE[1], len(self), endpoint=True)
-        frames = np.maximum(1, np.minimum(wanted, shortest)) * HALF_SECOND_FRAMES
+        frames = self._available(clips, bounds, wanted)
         shares = random.random(clips.size)
         references = clips
         starts, masked = self._places(clips, references, bounds, frames, shares)
@@ -205,10 +204,14 @@ class UpdatePlan:
     ) -> Int64Array:
         """Return the length of the references of each update; it grows only where no clip hears itself."""
         has_own = np.logical_or.reduceat(references == clips, bounds[:-1])
-        shortest = np.minimum.reduceat(self.lengths.frames[references], bounds[:-1]) // HALF_SECOND_FRAMES
         longest = np.where(has_own & (not self.prefer_other_clip), frames // HALF_SECOND_FRAMES, wanted)
-        lengths: Int64Array = np.maximum(1, np.minimum(longest, shortest)) * HALF_SECOND_FRAMES
-        return lengths
+        return self._available(references, bounds, longest)
+
+    def _available(self, references: Int64Array, bounds: Int64Array, wanted: Int64Array) -> Int64Array:
+        """Return the frames of the wanted half seconds, or of as many as the shortest reference of an update has."""
+        shortest = np.minimum.reduceat(self.lengths.frames[references], bounds[:-1]) // HALF_SECOND_FRAMES
+        frames: Int64Array = np.maximum(1, np.minimum(wanted, shortest)) * HALF_SECOND_FRAMES
+        return frames
 
     def reference_shares(self) -> dict[str, float]:
         """Return of the first epoch the share of clips with another reference, and of audio masked and unmasked."""
