@@ -21,7 +21,7 @@ class RefusedError(Exception):
 
 ANSWERS: dict[str, Any] = {
     "nvmlInit": None, "nvmlShutdown": None, "nvmlDeviceGetHandleByIndex": "card", "nvmlDeviceGetHandleByUUID": "card",
-    "nvmlDeviceGetName": b"Test card", "nvmlDeviceGetMemoryInfo": SimpleNamespace(used=2 * GIB, total=8 * GIB),
+    "nvmlDeviceGetName": "Test card", "nvmlDeviceGetMemoryInfo": SimpleNamespace(used=2 * GIB, total=8 * GIB),
     "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=40, memory=10),
 }  # fmt: skip
 FIELDS = {

@@ -7,8 +7,7 @@ import time
 import psutil
 import pytest
 
-from utils.core.processes import end_tree, identity, is_alive, spawn
-from utils.core.threads import PASSIVE, prepare_libraries
+from utils.core.processes import end_tree, identity, is_alive
 
 SLEEPER = "import time; time.sleep(60)"
 PARENT = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEPER!r}]); print(flush=True); {SLEEPER}"
@@ -45,14 +44,3 @@ def test_a_process_is_ended_with_its_children(code: str) -> None:
     assert end_tree(process.pid, identity(process.pid), grace=0.5)
     process.wait()
     assert [member for member in family if member.is_running() and member.status() != psutil.STATUS_ZOMBIE] == []
-
-
-def test_children_prepare_libraries_unless_the_user_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in PASSIVE:
-        monkeypatch.setenv(name, "")
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("KMP_BLOCKTIME", "200")
-    prepare_libraries()
-    code = "import os; print(os.environ['KMP_BLOCKTIME'], os.environ['GOMP_SPINCOUNT'], os.environ['OMP_WAIT_POLICY'])"
-    output, _ = spawn(["-c", code], stdout=subprocess.PIPE).communicate(timeout=60)
-    assert output.split() == [b"200", b"0", b"PASSIVE"]

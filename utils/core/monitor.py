@@ -72,7 +72,7 @@ def read(gpu: "GpuMonitor", folder: Path) -> MachineReading:
     except OSError:
         disk_free = None
     return MachineReading(
-        gpu_name=gpu.query("nvmlDeviceGetName", lambda name: name.decode() if isinstance(name, bytes) else str(name)),
+        gpu_name=gpu.query("nvmlDeviceGetName", str),
         gpu_memory_used_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.used / GIB),
         gpu_memory_total_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.total / GIB)
         or (APPLE_SHARE * ram.total / GIB if IS_APPLE else None),

@@ -15,6 +15,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from utils.core.processes import identity, is_alive
+from utils.core.threads import THREADS, threads_each
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -39,11 +40,6 @@ class WorkerDiedError(Exception):
         super().__init__(f"the process that worked on it crashed ({reason})")
 
 
-def available_cores() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def run_serially(work: Work[T, R], tasks: Iterable[T], on_progress: OnProgress[T]) -> Iterator[TaskResult[T, R]]:
     """Yield the outcome of each task, run in this process; the arguments are those of ``run_in_processes``."""
     for task in tasks:
@@ -56,6 +52,8 @@ def run_in_processes(
 ) -> Iterator[TaskResult[T, R]]:
     """Yield the outcome of each task as it finishes; tasks and results must be picklable.
 
+    The processes share the cores of this machine.
+
     ``on_progress`` is called with a task and the share that is done, and with None at least twice a second. What it
     raises ends the work.
     """
@@ -65,7 +63,10 @@ def run_in_processes(
     try:
         while True:
             for task in islice(waiting, workers - len(busy)):
-                worker = idle.pop() if idle else Worker(_serve_tasks, work)
+                if not idle:
+                    idle.append(Worker(_serve_tasks, threads_each(workers)))
+                    idle[0].pipe.send(work)
+                worker = idle.pop()
                 worker.pipe.send(task)
                 busy[worker.pipe] = worker, task
             if not busy:
@@ -125,8 +126,10 @@ def _exit_with_parent() -> None:
     os._exit(1)
 
 
-def _serve_tasks(pipe: Connection, work: Work[Any, Any]) -> None:
-    """Run tasks; reply with the shares that are done, then with the result and the error."""
+def _serve_tasks(pipe: Connection, threads: int) -> None:
+    """Receive the work, then run tasks; reply with the shares that are done, then with the result and the error."""
+    os.environ[THREADS] = str(threads)  # before the work arrives, which may import torch
+    work: Work[Any, Any] = pipe.recv()
     while True:
         pipe.send(attempt(work, pipe.recv(), lambda share: pipe.send(float(share))))
 

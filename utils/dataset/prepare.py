@@ -29,7 +29,8 @@ from utils.core.facts import (
     to_json,
 )
 from utils.core.storage import PARTIAL, file_lock, file_version, make_folder
-from utils.core.workers import ReportShare, TaskResult, available_cores, run_in_processes, run_serially
+from utils.core.threads import available_cores
+from utils.core.workers import ReportShare, TaskResult, run_in_processes, run_serially
 from utils.dataset import editor, split, statistics
 from utils.dataset.clip import Clip, Recording, Source
 from utils.dataset.database import LOCK

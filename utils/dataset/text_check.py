@@ -233,7 +233,7 @@ def learn(
 
     Return what checks its texts; what it cannot check is reported.
     """
-    torch.set_num_threads(max(1, settings.workers or torch.get_num_threads()))
+    torch.set_num_threads(settings.workers or torch.get_num_threads())
     saved = saved_check(folder, settings.language, pronunciations)
     units = units_of(settings.language, pronunciations)
     sources = [saved.folder / f"{number}.safetensors" for number in (0, 1)] if saved else [EMBEDDED] * 2

@@ -14,7 +14,8 @@ from typing import Any
 
 from utils.core.facts import Report, ignore, log_fact
 from utils.core.paths import ROOT
-from utils.core.workers import POLL_SECONDS, OnProgress, R, T, TaskResult, Work, attempt, available_cores
+from utils.core.threads import THREADS, available_cores
+from utils.core.workers import POLL_SECONDS, OnProgress, R, T, TaskResult, Work, attempt
 from utils.media.audio import Samples
 from utils.recognition.facts import RecogniserError
 from utils.recognition.recognisers import Recogniser, RecogniserSpec, Transcript
@@ -92,7 +93,7 @@ class RecogniserActor(IsolatedRecogniser):
     """A recogniser that uses all cores of its machine; Ray would allow one."""
 
     def __init__(self, spec: RecogniserSpec, report: Report) -> None:
-        os.environ["OMP_NUM_THREADS"] = str(available_cores())
+        os.environ[THREADS] = str(available_cores())
         super().__init__(spec, report=report)
 
 

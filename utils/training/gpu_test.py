@@ -23,6 +23,7 @@ from utils.training.probe import Measured
 from utils.training.speech_checks import decodes, speaks_in_its_format, speaks_in_threads, vocodes
 from utils.training.update_checks import (
     REFERENCE,
+    Compare,
     as_plain,
     compared,
     reads,
@@ -74,7 +75,7 @@ def switches() -> tuple[Switch, ...]:
     return tuple(Switch(name, **row) for name, row in tomllib.loads(SWITCHES.read_text(encoding="utf-8")).items())
 
 
-def checks(device: torch.device, config: TrainConfig | None = None) -> dict[str, Callable[[str], Check]]:
+def checks(device: torch.device, config: TrainConfig | None = None) -> dict[str, Compare]:
     """Return every check that this device can run, by its name; that of a run is for these settings."""
     small, wide = SIZES[0], SIZES[-1]
     resumed = partial(resumes, size=small, device=device)
@@ -93,7 +94,7 @@ def checks(device: torch.device, config: TrainConfig | None = None) -> dict[str,
 
 
 # Long because the checks listed here share references, each of which is computed once.
-def _switch_checks(device: torch.device) -> dict[str, Callable[[str], Check]]:
+def _switch_checks(device: torch.device) -> dict[str, Compare]:
     """Compare the switches with their references, each of which is computed once."""
     references: dict[tuple[ModelSize, str], Measured] = {}
 
@@ -120,7 +121,7 @@ def _switch_checks(device: torch.device) -> dict[str, Callable[[str], Check]]:
     }
 
 
-def _run_checks(device: torch.device, config: TrainConfig) -> dict[str, Callable[[str], Check]]:
+def _run_checks(device: torch.device, config: TrainConfig) -> dict[str, Compare]:
     """Test the settings of a run on small models, and with all layers of its own where they are few, or on a GPU."""
     settings, size = _own_settings(config), ModelSize.from_config(config)
     tested = {run_name(config): partial(together, sizes=SIZES, device=device, settings=settings, plain=_plain())}
@@ -215,7 +216,7 @@ def _plain() -> dict[str, object]:
     return {**plain, "enable_byte_dropout": False, **REPEATED.off}
 
 
-def _checked(name: str, check: Callable[[str], Check]) -> Check:
+def _checked(name: str, check: Compare) -> Check:
     try:
         return check(name)
     except Exception as error:  # noqa: BLE001  # whatever a driver or a kernel raises is the result

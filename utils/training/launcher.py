@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from utils.core.facts import ShouldStop, Stop, raise_if_stopped
 from utils.core.processes import end_tree, identity, spawn
+from utils.core.threads import THREADS, threads_each
 from utils.training.errors import TrainingError
 
 POLL_SECONDS = 0.5
@@ -27,8 +28,7 @@ def launch(arguments: Sequence[str], count: int, should_stop: ShouldStop, device
     if kind != "cpu" and count > (available := gpu.device_count()):
         raise TrainingError("too_many_processes", available)
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", "-m"]
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // count))
-    group = spawn([*torchrun, *arguments], env={"OMP_NUM_THREADS": threads})
+    group = spawn([*torchrun, *arguments], env={THREADS: str(threads_each(count))})
     who = identity(group.pid)
     try:
         while group.poll() is None:

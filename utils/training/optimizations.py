@@ -3,7 +3,6 @@
 Each optimization returns what it changed; ``what_is_on`` reads the live model.
 """
 
-import os
 from collections.abc import Iterator
 from typing import Self
 
@@ -12,6 +11,7 @@ from torch import nn
 
 from utils.config import TrainConfig
 from utils.core.facts import Optimization
+from utils.core.threads import available_cores
 from utils.training.errors import SettingRefusedError
 from utils.training.facts import ByteDropoutIdle
 from utils.training.model_size import ModelSize, random_gpt
@@ -148,7 +148,7 @@ class UnslothStyleOptimizations:
 
     def __init__(self, device: torch.device | str | None = None, cores: int | None = None) -> None:
         self.device = own_device() if device is None else torch.device(device)
-        self.cores = cores or os.cpu_count() or 1
+        self.cores = cores or available_cores()
 
     def enable_tf32(self, *, enabled: bool = True) -> Optimization:
         """Use TF32 in matrix products and convolutions if the GPU supports it, or turn it off."""

@@ -25,6 +25,7 @@ from utils.xtts.certificate import Check
 from utils.xtts.device import choose_precision, is_out_of_memory
 
 Settings = Mapping[str, object]
+Compare = Callable[[str], Check]
 REFERENCE = Path(__file__).parent / "data" / "reference.yaml"
 UPDATES = 3
 RISE = 0.05  # of the loss, on which the gradient is measured: far above the rounding of half precision
@@ -40,7 +41,7 @@ def updates(size: ModelSize, device: torch.device, settings: Settings, *, is_ful
         return probed.run([_batch(probed.tokens, config.batch_size)], UPDATES)
 
 
-def unless_refused(name: str, compare: Callable[[str], Check]) -> Check:
+def unless_refused(name: str, compare: Compare) -> Check:
     """Test the settings of a run; what the test refuses or has no room for, the run refuses too."""
     try:
         return compare(name)

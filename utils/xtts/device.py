@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
@@ -93,12 +93,11 @@ def choose_precision(
     *,
     wanted: bool = True,
     capability: tuple[int, int] | None = None,
-    processor: Collection[str] | None = None,
 ) -> Precision:
     """Choose the fastest precision that the hardware supports.
 
     torch's ``is_bf16_supported`` also accepts emulation, which is much slower than float32, so the hardware is checked.
-    The capability of the GPU and the feature flags of the processor are by default those of this machine.
+    The capability of the GPU is by default that of this machine.
     """
     kind = torch.device(device)
     if not wanted:
@@ -107,7 +106,7 @@ def choose_precision(
         return _choose_on_gpu(capability or torch.cuda.get_device_capability(kind))
     if kind.type != "cpu":
         return Precision("no", PrecisionReason("untested", kind.type))
-    flags = processor_flags() if processor is None else processor
+    flags = processor_flags()
     if supported := [flag for flag in BF16_FLAGS if flag in flags]:
         return Precision("bf16", PrecisionReason("cpu_bf16", supported[0]))
     return Precision("no", PrecisionReason("cpu_lacks_bf16", " / ".join(BF16_FLAGS)))
@@ -124,11 +123,14 @@ def _choose_on_gpu(capability: tuple[int, int]) -> Precision:
 
 def processor_flags() -> frozenset[str]:
     """Return the feature flags of this CPU on Linux; empty on other systems."""
+    return frozenset(processor_fact("flags").split())
+
+
+def processor_fact(name: str) -> str:
+    """Return what Linux says about the first core, such as its "model name"; empty on other systems."""
     source = Path("/proc/cpuinfo")
-    if sys.platform != "linux" or not source.is_file():
-        return frozenset()
-    lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
-    return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
+    lines = source.read_text(encoding="utf-8", errors="replace").splitlines() if source.is_file() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(name)), "")
 
 
 def is_out_of_memory(error: BaseException) -> bool:
