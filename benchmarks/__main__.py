@@ -1,4 +1,4 @@
-"""Run the benchmarks one after another: `python -m benchmarks [--only NAME…] [--list] [--toy] [--device cuda]`.
+"""Run the benchmarks one by one: `python -m benchmarks [--only NAME…] [--list] [--toy] [--device cuda] [--busy N…]`.
 
 Each is a program of its own. One that fails does not keep the others from running; it is named at the end.
 """
@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import ExitStack
+from itertools import product
 from pathlib import Path
 
 from benchmarks.record import RESULTS
@@ -44,6 +46,9 @@ def main() -> int:
     parser.add_argument(
         "--device", choices=("cpu", "cuda"), default="cpu", help="run the benchmarks for this device (cpu)"
     )
+    parser.add_argument(
+        "--busy", type=int, nargs="+", default=[0], help="run each beside this many busy processes, such as 0 2 (0)"
+    )
     parser.add_argument("--results", type=Path, help="folder for the findings (benchmarks/results; for toys a new one)")
     options = parser.parse_args()
     if options.list:
@@ -52,15 +57,20 @@ def main() -> int:
     folder = options.results or (Path(tempfile.mkdtemp(prefix="benchmarks-toy-")) if options.toy else RESULTS)
     on_gpu = options.device == "cuda"
     told = []
-    for name in options.only or [name for name in PROGRAMS if name.endswith("-gpu") == on_gpu]:
+    names = options.only or [name for name in PROGRAMS if name.endswith("-gpu") == on_gpu]
+    for name, busy in product(names, options.busy):
+        place = folder / f"busy-{busy}" if busy else folder
         program, *words = PROGRAMS[name].split()
         words += TOYS[program].split() if options.toy else []
-        command = [sys.executable, f"benchmarks/{program}", *words, "--results", str(folder.resolve())]
-        print(f"\n=== {name}: {shlex.join(command[1:])}", flush=True)
+        command = [sys.executable, f"benchmarks/{program}", *words, "--results", str(place.resolve())]
+        print(f"\n=== {name}, {busy} busy: {shlex.join(command[1:])}", flush=True)
         began = time.monotonic()
-        status = subprocess.run(command, cwd=ROOT, check=False).returncode
+        with ExitStack() as others:
+            for _ in range(busy):
+                others.callback(subprocess.Popen([sys.executable, "-c", "while True: pass"]).kill)
+            status = subprocess.run(command, cwd=ROOT, check=False).returncode
         result = f"FAILED with {status}" if status else "done"
-        told.append(f"{name:20}{result:18}{time.monotonic() - began:8.0f} s")
+        told.append(f"{name:20}{busy:2} busy  {result:18}{time.monotonic() - began:8.0f} s")
     print("", *told, f"\nFindings: {folder}", sep="\n")
     return int(any("FAILED" in line for line in told))
 

@@ -76,15 +76,12 @@ def main() -> None:
 def served(options: argparse.Namespace) -> Iterator[tuple[str, psutil.Process]]:
     """Start a server and return its address and process."""
     words = ["--port", "0", "--model", options.model, "--waiting", str(options.callers)]
-    server = subprocess.Popen([sys.executable, "-m", "utils", "serve", *words], cwd=ROOT, stdout=subprocess.PIPE)
-    try:
-        yield address(server), psutil.Process(server.pid)
-    finally:
-        server.terminate()
+    command = [sys.executable, "-m", "utils", "serve", *words]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as server:
         try:
-            server.wait(30)
-        except subprocess.TimeoutExpired:
-            server.kill()
+            yield address(server), psutil.Process(server.pid)
+        finally:
+            server.kill()  # it has nothing to save
 
 
 def address(server: "subprocess.Popen[bytes]") -> str:

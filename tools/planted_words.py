@@ -35,6 +35,8 @@ NEAR, FADE, SMOOTH = 0.05, 80, 480  # seconds, samples, samples
 TAKES = 3
 VARIANTS = ("", "f2", "m3", "f4")
 
+Speak = Callable[[str, int], tuple[TokenizedText, Samples]]  # a text, and the number of the take
+
 
 class Take(NamedTuple):
     """A sentence as it was spoken, with the sample at which each word begins, and the end of the last one."""
@@ -107,7 +109,7 @@ def repaired(planted: Planted, others: Sequence[Samples]) -> bool:
     return not np.array_equal(spoken.samples, planted.samples)
 
 
-def measure(speak: Callable[[str, int], tuple[TokenizedText, Samples]], texts: Iterable[str], count: int) -> list[str]:
+def measure(speak: Speak, texts: Iterable[str], count: int) -> list[str]:
     """Return the lines of the report."""
     choice = random.Random(0)  # noqa: S311  # no secret
     spoken = [[speak(text, number) for number in range(TAKES)] for text in texts]
@@ -125,7 +127,7 @@ def measure(speak: Callable[[str, int], tuple[TokenizedText, Samples]], texts: I
     return lines
 
 
-def espeak() -> Callable[[str, int], tuple[TokenizedText, Samples]]:
+def espeak() -> Speak:
     """Return what speaks a text with espeak-ng, each take at another pace and pitch."""
     from tools.tiny_voice.speakers import Speaker, say
 
@@ -140,7 +142,7 @@ def espeak() -> Callable[[str, int], tuple[TokenizedText, Samples]]:
     return speak
 
 
-def model(name: str) -> Callable[[str, int], tuple[TokenizedText, Samples]]:
+def model(name: str) -> Speak:
     """Return what speaks a text with a model, each take with another seed."""
     from utils.studio.loading import chosen_voice
 

@@ -32,6 +32,8 @@ SIZES = {1440: 900, 1024: 768, 390: 844}
 PATIENCE = 240_000  # milliseconds
 LONG = "ልጆቹ ጠዋት ወደ ትምህርት ቤት ሄዱ። " * 400
 
+States = dict[str, tuple[str, Callable[[Page], None]]]  # the project, and how a state is reached
+
 
 def main(folder: Path, words: Sequence[str]) -> int:
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,7 +95,7 @@ def take(
     folder: Path,
     language: str,
     colour: Literal["light", "dark"],
-    states: dict[str, tuple[str, Callable[[Page], None]]],
+    states: States,
 ) -> list[str]:
     """Visit every state in one language and colour, write its pictures, and return what axe-core finds."""
     found = []
@@ -182,7 +184,7 @@ def streaming(page: Page) -> None:
     expect(page.locator("#stream-player audio")).to_be_visible(timeout=PATIENCE)
 
 
-STATES: dict[str, tuple[str, Callable[[Page], None]]] = {  # the project, and how its state is reached
+STATES: States = {
     "data-empty": ("empty", tab("data")),
     "data-error": ("empty", data_error),
     "data-running": ("running", import_view),

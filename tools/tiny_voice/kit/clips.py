@@ -26,6 +26,8 @@ FULL = 32767
 
 Sound = npt.NDArray[np.float32]
 
+Integers = npt.NDArray[np.int16]
+
 
 @dataclass(frozen=True)
 class Take:
@@ -72,8 +74,8 @@ class Clips:
     """
 
     takes: Sequence[Take]
-    sound: npt.NDArray[np.int16]
-    codes: npt.NDArray[np.int16]
+    sound: Integers
+    codes: Integers
     first: npt.NDArray[np.int64]
 
     @classmethod
@@ -90,7 +92,7 @@ class Clips:
                 np.save(path, array)
         return cls(takes, *(np.load(path, mmap_mode="r") for path in names))
 
-    def codes_of(self, number: int) -> npt.NDArray[np.int16]:
+    def codes_of(self, number: int) -> Integers:
         return self.codes[self.first[number] : self.first[number + 1]]
 
     def select(self, *, unseen: bool = False, heard: bool | None = None) -> npt.NDArray[np.int64]:
@@ -119,7 +121,7 @@ def to_grid(sound: Sound, take: Take) -> Sound:
     return move_to_grid(sound, track, steady(track) if take.steady and track.voiced.any() else None, take.block)
 
 
-def _render(pack: Path, takes: Sequence[Take]) -> Iterator[tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]]:
+def _render(pack: Path, takes: Sequence[Take]) -> Iterator[tuple[Integers, Integers]]:
     context = multiprocessing.get_context("spawn")  # each process has an espeak-ng of its own
     with context.Pool(None, _begin, (pack,)) as pool:  # on all cores
         for done, rendered in enumerate(pool.imap(_render_one, takes, chunksize=20), 1):
@@ -141,7 +143,7 @@ def _begin(pack: Path) -> None:
     _Worker.codec = Codec(torch.load(pack / CODEC, weights_only=True))
 
 
-def _render_one(take: Take) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+def _render_one(take: Take) -> tuple[Integers, Integers]:
     sound = to_grid(speak(take, _Worker.espeak), take)
     return np.round(sound.clip(-1, 1) * FULL).astype(np.int16), _Worker.codec.encode(sound)
 
