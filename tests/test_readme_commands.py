@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -67,6 +68,8 @@ def answers(address: str, process: subprocess.Popen[str]) -> bool:
         try:
             with urllib.request.urlopen(address, timeout=5) as response:
                 return bool(response.status == 200)
+        except urllib.error.HTTPError as error:
+            return error.code == 401  # the page, which asks for the token of its link
         except OSError:
             time.sleep(0.5)
     return False
