@@ -6,7 +6,6 @@ measured once, the first time that it speaks.
 """
 
 import platform
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -21,12 +20,19 @@ from torch.nn import functional
 
 from utils.core.errors import StorageError
 from utils.core.facts import FileIgnored, NotStored, log_fact
-from utils.core.storage import file_lock, make_folder, read_document, write_document
+from utils.core.storage import file_lock, make_folder, read_object, write_document
 from utils.core.wording import describe
 from utils.speech.facts import PrecisionError, SpeechHindered
 from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
 from utils.xtts.certificate import GPT, VOCODING, failure
-from utils.xtts.device import BF16_FLAGS, choose_device, choose_precision, limit_kernel_cache, processor_flags
+from utils.xtts.device import (
+    BF16_FLAGS,
+    choose_device,
+    choose_precision,
+    limit_kernel_cache,
+    processor_fact,
+    processor_flags,
+)
 from utils.xtts.facts import PrecisionReason
 
 Part = Literal["gpt", "vocoder"]
@@ -154,12 +160,9 @@ def measurement(path: Path | None, key: str, measure: Callable[[], Measurement])
 
 def machine() -> str:
     """Return what a measurement is valid for: the processor with its flags, torch, and the number of threads."""
-    processor = platform.processor() or platform.machine()
-    if sys.platform == "linux":
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        if name := next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), ""):
-            flags = sorted(processor_flags() & {*BF16_FLAGS, "avx2", "avx512_vnni", "avx_vnni", "amx_int8"})
-            processor = " ".join([name, *flags])
+    flags = sorted(processor_flags() & {*BF16_FLAGS, "avx2", "avx512_vnni", "avx_vnni", "amx_int8"})
+    name = processor_fact("model name")
+    processor = " ".join([name, *flags]) if name else platform.processor() or platform.machine()
     return f"{processor} | torch {torch.__version__} | {torch.get_num_threads()} threads | format {FORMAT}"
 
 
@@ -229,9 +232,7 @@ def time_in_turns(works: Mapping[Precision, Callable[[], object]], rounds: int =
 def _read(path: Path) -> dict[str, Measurement]:
     """Read earlier measurements; a damaged file counts as empty."""
     try:
-        return TypeAdapter(dict[str, Measurement]).validate_python(read_document(path))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
+        return TypeAdapter(dict[str, Measurement]).validate_python(read_object(path))
+    except ValueError as error:
         log_fact(FileIgnored(path, str(error)))
         return {}

@@ -1,7 +1,7 @@
 """Load the clips of each update ahead of time, in worker processes or in a thread."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -68,13 +68,13 @@ class UpdateLoader:
         return update._replace(batches=[batch.pin_memory() for batch in update.batches]) if self.pin else update
 
 
+@dataclass
 class UpdateReader(Dataset[Update]):
     """Reads updates by number and plan; this is all that a worker process holds."""
 
-    def __init__(self, source: FeatureSource, tokens: SpecialTokens, spec: BatchSpec) -> None:
-        self.source = source
-        self.tokens = tokens
-        self.spec = spec
+    source: FeatureSource
+    tokens: SpecialTokens
+    spec: BatchSpec
 
     def __getitem__(self, request: tuple[int, PlannedUpdate]) -> Update:
         number, planned = request
