@@ -18,7 +18,7 @@ from utils.speech import synthesizer
 from utils.speech.synthesizer import Synthesizer
 from utils.training.facts import Sample, SamplesFailed
 from utils.xtts.checkpoints import checkpoint_folder, samples_folder
-from utils.xtts.device import free_memory, is_out_of_memory
+from utils.xtts.device import choose_device, free_memory, is_out_of_memory
 
 OpenVoice = Callable[[Path, str, str], Synthesizer]  # a checkpoint, the device and the precision
 
@@ -52,7 +52,7 @@ class CheckpointSamples:
         root: Path | None = None,
     ) -> None:
         self.folder = folder
-        self.device = config.device
+        self.device = choose_device(config.device)
         self.report = report
         self.open_voice = open_voice
         self.root = root or folder
