@@ -60,6 +60,7 @@ def test_a_gpu_that_cannot_speak_is_replaced_by_the_processor(
     with Redirected(kind), caplog.at_level(logging.WARNING):
         voice = open_voice(folder, kind, "fp32")
         assert voice.precision.device == "cpu"
+        assert voice.precision.gpt_reason.why == "requested"
         assert voice.speak(TEXT, SETTINGS).samples.size
     assert "Speech runs on the CPU because it does not work on this GPU: Output channels > 65536" in caplog.text
 

@@ -49,7 +49,7 @@ SMALL_BYTES = 64 << 20  # a GPT of this size in fp32 is read quickly as it is
 class PrecisionChoice:
     """The device and the precision of each part of a model, with the reasons."""
 
-    device: str  # "cpu" or "cuda"
+    device: str  # as torch names it
     gpt: Precision
     vocoder: Precision
     gpt_reason: PrecisionReason

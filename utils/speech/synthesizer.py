@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -34,7 +35,7 @@ from utils.xtts.device import UNTESTED, free_memory
 from utils.xtts.facts import KernelsUntested
 from utils.xtts.tokenizer import TokenizedText
 
-TRIED = 16  # codes; their sound is tried so many times as long
+TRIED = 16  # codes that are generated as a test, and how many times over the vocoder gets them
 EXTRA = 1.5  # times the longest time a text should take: whatever goes on after that has lost its way
 
 
@@ -198,7 +199,7 @@ def open_voice(
 
     Args:
         model: Folder of a model or a checkpoint, as in ``open_model``.
-        device: "auto", "cpu", or a GPU as torch names it; one that cannot speak is replaced by the CPU, with a warning.
+        device: "auto", "cpu", "cuda", "mps" or "xpu". If mps or xpu cannot speak, the CPU does, with a warning.
         precision: A number format; "auto" is the fastest one measured on this machine.
         companions: What belongs to the model and lies elsewhere.
         caches: Files in which to find again what was computed before.
@@ -206,25 +207,40 @@ def open_voice(
     """
     caches = caches or Caches()
     choice = choose(device, precision, caches.precisions).as_tested(caches.certificate)
+    load = partial(_load, model, choice, companions, caches, on_step, is_chosen=precision == "auto")
+    if choice.device not in UNTESTED:
+        return load()
     try:
-        loaded = open_model(model, companions, as_stored=True)  # the decoder takes one layer after the other
-        choice = choice.for_model(loaded.gpt) if precision == "auto" else choice
-        decoder = Decoder(loaded.gpt, choice.gpt, choice.device, consume=True, certificate=caches.certificate)
-        decoder.on_step = on_step
-        if read(decoder.device, caches.certificate):
-            kernels = untested(decoder.device, caches.certificate, decoder.attention_kernels())
-            if kernels:
-                log_fact(KernelsUntested(kernels, "python -m utils doctor --gpu"))
-        vocoder = Vocoder(loaded.vocoder, choice.vocoder, choice.device)
-        loaded = loaded.conditioning_only()
-        free_memory()
-        voice = Synthesizer(loaded, decoder, vocoder, choice, caches.voices)
-        return voice.tried() if choice.device in UNTESTED else voice
-    except RuntimeError as error:  # of any kind: the CPU can do everything
-        if choice.device not in UNTESTED:
-            raise
+        return load().tried()
+    except (RuntimeError, TypeError) as error:  # TypeError: Apple's GPU has no float64
         log_fact(SpeechHindered("no_gpu", first_line(error)))
-    return open_voice(model, "cpu", companions=companions, caches=caches, on_step=on_step)
+    free_memory()  # of the first attempt, which the GPU shares with the CPU
+    precision = "auto" if precision == "fp16" else precision  # which a CPU refuses
+    return open_voice(model, "cpu", precision, companions=companions, caches=caches, on_step=on_step)
+
+
+def _load(
+    model: Path,
+    choice: PrecisionChoice,
+    companions: Companions | None,
+    caches: Caches,
+    on_step: Callable[[], object],
+    *,
+    is_chosen: bool,
+) -> Synthesizer:
+    """Load a model onto the device of a choice; ``is_chosen``: its precision may change for a small model."""
+    loaded = open_model(model, companions, as_stored=True)  # the decoder takes one layer after the other
+    choice = choice.for_model(loaded.gpt) if is_chosen else choice
+    decoder = Decoder(loaded.gpt, choice.gpt, choice.device, consume=True, certificate=caches.certificate)
+    decoder.on_step = on_step
+    if read(decoder.device, caches.certificate):
+        kernels = untested(decoder.device, caches.certificate, decoder.attention_kernels())
+        if kernels:
+            log_fact(KernelsUntested(kernels, "python -m utils doctor --gpu"))
+    vocoder = Vocoder(loaded.vocoder, choice.vocoder, choice.device)
+    loaded = loaded.conditioning_only()
+    free_memory()
+    return Synthesizer(loaded, decoder, vocoder, choice, caches.voices)
 
 
 def speak(
