@@ -128,6 +128,15 @@ def test_a_state_in_ram_is_offered_where_the_gpu_has_memory_of_its_own(kind: str
     assert ("AdamW on the CPU" in str(change.detail)) == (kind == "xpu")
 
 
+@pytest.mark.parametrize("kind", UNTESTED)
+def test_moving_to_ram_saves_nothing_where_it_is_the_memory_of_the_gpu(kind: str) -> None:
+    device = memory.Device(kind, MEMORY, "", half=False)
+    plain = TrainConfig(enable_ema=True)
+    moved = memory.changed(plain, {"ema_device": "cpu", "offload_optimizer": True})
+    needed = [memory.estimate(config, device, SIZES[0]).needed for config in (plain, moved)]
+    assert (needed[0] == needed[1]) == (kind == "mps")
+
+
 def test_the_memory_is_that_of_the_gpu(kind: str) -> None:
     found = memory.Device.detect(TrainConfig(max_memory_fraction=0.5))
     assert found.kind == kind

@@ -23,6 +23,7 @@ T = TypeVar("T")
 GIB = 2**30
 IDLE_PERCENT = 30  # mean load below which the GPU waits for something
 WATCH_SECONDS, WATCH_READINGS = 5.0, 60  # five minutes, so that loading and a single evaluation do not count
+APPLE_GPU = "Apple GPU"
 IS_APPLE = (sys.platform, platform.machine()) == ("darwin", "arm64")
 APPLE_SHARE = 2 / 3  # of the RAM, which Metal recommends for the GPU
 SHORTEST = 0.2  # seconds of all cores; a share of less is noise
@@ -72,7 +73,7 @@ def read(gpu: "GpuMonitor", folder: Path) -> MachineReading:
     except OSError:
         disk_free = None
     return MachineReading(
-        gpu_name=gpu.query("nvmlDeviceGetName", str),
+        gpu_name=gpu.query("nvmlDeviceGetName", str) or (APPLE_GPU if IS_APPLE else None),
         gpu_memory_used_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.used / GIB),
         gpu_memory_total_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.total / GIB)
         or (APPLE_SHARE * ram.total / GIB if IS_APPLE else None),

@@ -58,7 +58,7 @@ class Device:
         free, total = free_and_total(own)
         if own.type == "cpu":
             return cls("cpu", free // config.num_processes, "CPU", half)
-        return cls(own.type, min(free, round(total * config.max_memory_fraction)), gpu_name(own.type), half)
+        return cls(own.type, min(free, round(total * config.max_memory_fraction)), gpu_name(own), half)
 
 
 def estimate(
@@ -71,6 +71,8 @@ def estimate(
     size = size or ModelSize.from_config(config)
     clip = clip or ClipSize.from_config(config)
     half = config.enable_mixed_precision and device.half
+    if device.kind == "mps":  # its memory is the RAM, so nothing is saved by moving there
+        config = changed(config, {"offload_optimizer": False, "ema_device": "auto"})
     parts = trace_update(config, size, clip, on_gpu=device.kind != "cpu", half=half)
     parts["reserve"] = RESERVE[device.kind] + round(FRAGMENTATION * sum(parts.values()))
     needed = sum(parts.values())

@@ -18,6 +18,7 @@ import psutil
 import torch
 from torch import Tensor
 
+from utils.core.monitor import APPLE_GPU
 from utils.xtts.facts import GpuMissingError, PrecisionReason
 
 logger = logging.getLogger(__name__)
@@ -49,9 +50,12 @@ DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "no": torch.float32}
 def choose_device(name: str = "auto") -> str:
     """Return the device of a setting; "auto" is the GPU that torch finds, or else the CPU."""
     found = found_gpus()
-    if name in GPUS and name not in found:
+    if name == "auto":
+        return next(iter(found), "cpu")
+    kind = name.partition(":")[0]
+    if kind in GPUS and kind not in found:
         raise GpuMissingError(name)
-    return next(iter(found), "cpu") if name == "auto" else name
+    return name
 
 
 def found_gpus() -> dict[str, Any]:
@@ -72,8 +76,9 @@ def exact_device(name: str = "auto") -> str:
     return "cpu" if kind in UNTESTED else kind
 
 
-def gpu_name(device: str) -> str:
-    return str(torch.get_device_module(device).get_device_name(device)) if device in COUNTED else "Apple GPU"
+def gpu_name(device: torch.device | str) -> str:
+    gpu = torch.device(device)
+    return str(torch.get_device_module(gpu).get_device_name(gpu)) if gpu.type in COUNTED else APPLE_GPU
 
 
 @dataclass(frozen=True)
