@@ -9,7 +9,7 @@ import dataclasses
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast, get_args
 
 from utils.cli.runs import add_output, chosen_project
 from utils.config import SpeechConfig
@@ -19,6 +19,7 @@ from utils.core.batching import evenly_spaced
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.facts import Fact, Report, ShouldStop, never_stop
 from utils.dataset.metadata import FILES, read_language, write_lists
+from utils.recognition.recognisers import Device
 from utils.recognition.recognisers.choice import CTC_PREFIX
 from utils.recognition.recognisers.isolated import open_recogniser
 from utils.studio.facts import UsageError
@@ -29,7 +30,6 @@ from utils.studio.progress import CLEAR, describe_progress
 if TYPE_CHECKING:
     from utils.evaluation.evaluate import Candidate
     from utils.evaluation.sentences import EvaluationSentence
-    from utils.recognition.recognisers import Device
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,8 +70,8 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
         try:
             recogniser = None  # it starts in its own process once all models have spoken
             if arguments.asr:
-                device: Device = "cpu" if config.device == "cpu" else "auto"  # it knows fewer kinds of GPU
-                opened = open_recogniser(arguments.asr, config.language, warn, device=device)
+                device = config.device if config.device in get_args(Device) else "auto"  # it knows fewer kinds of GPU
+                opened = open_recogniser(arguments.asr, config.language, warn, device=cast("Device", device))
                 recogniser = stack.enter_context(opened)
             found = evaluate(models, sentences, folder, config, recogniser, report, should_stop)
         except KeyboardInterrupt:
