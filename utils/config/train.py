@@ -224,7 +224,7 @@ class TrainConfig(Config):
         "all", "LoRA targets", "Adapt only the attention layers, or the feed-forward layers too."
     )
 
-    device: Device = setting("auto", "Device", "Device for the training; auto = the GPU if there is one.")
+    device: Device = setting("auto", "Device", "Device to train on; auto = the GPU if there is one.")
     max_memory_fraction: float = setting(
         1.0, "GPU memory limit", "Maximum share of the GPU memory that the run may use.", gt=0, le=1
     )

@@ -127,7 +127,6 @@ def differences(runs: Sequence[Run]) -> dict[str, list[object]]:
 
 
 def device() -> Result:
-
     from utils.training import memory
     from utils.training.speedups.gpu import lacks_tf32
     from utils.xtts.device import choose_precision

@@ -167,7 +167,7 @@ def safe_config(
 
     A kind of GPU on which nothing has run is only used once plain training was found to work there.
     """
-    if device in UNTESTED and config.num_processes == 1:
+    if torch.device(device).type in UNTESTED and config.num_processes == 1:
         plain = results(device, path).get(PLAIN, Check(PLAIN, passed=False, detail="the test did not end"))
         if not plain.passed:
             cpu = {"device": "cpu"}

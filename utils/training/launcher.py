@@ -24,8 +24,9 @@ def launch(arguments: Sequence[str], count: int, should_stop: ShouldStop, device
 
     from utils.xtts.device import choose_device
 
-    gpu = torch.get_device_module(kind := choose_device(device))
-    if kind != "cpu" and count > (available := gpu.device_count()):
+    kind = choose_device(device)
+    available = torch.get_device_module(kind).device_count()
+    if kind != "cpu" and count > available:
         raise TrainingError("too_many_processes", available)
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", "-m"]
     group = spawn([*torchrun, *arguments], env={THREADS: str(threads_each(count))})

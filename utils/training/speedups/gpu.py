@@ -32,8 +32,10 @@ def use_tf32(
 def lacks_tf32(device: torch.device | str, capability: tuple[int, int] | None = None) -> str:
     """Return what has no TF32, or what of the GPU is too low for it; empty if it has TF32."""
     kind = torch.device(device).type
-    if kind != "cuda" or torch.version.hip:
-        return "ROCm" if torch.version.hip else kind
+    if kind != "cuda":
+        return kind
+    if torch.version.hip:
+        return "ROCm"
     major, minor = capability or torch.cuda.get_device_capability(device)
     return "" if (major, minor) >= CAPABILITY else f"compute capability {major}.{minor} of 8.0"
 
