@@ -21,7 +21,7 @@ from utils.speech.layers import KeyValueCache, LayerNorm, LayerStack, Precision,
 from utils.speech.precision import require
 from utils.speech.types import Sentence
 from utils.xtts.certificate import DECODING, THREADS, failure
-from utils.xtts.device import Lane, to_device
+from utils.xtts.device import UNTESTED, Lane, to_device
 from utils.xtts.kernels import Operators
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ class DecoderNetwork:
         self._prefixes: deque[tuple[Tensor, list[Tensor]]] = deque(maxlen=VOICES)
 
     @property
-    def has_steps(self) -> bool:
-        """Tell whether lengths are rounded up, as each new one selects kernels anew on a GPU."""
-        return self.uses_graphs or self.device.type != "cpu"
+    def rounds_up(self) -> bool:
+        """Tell whether lengths are rounded up: for graphs, and on GPUs that prepare kernels for each new length."""
+        return self.uses_graphs or self.device.type in UNTESTED
 
     @torch.inference_mode()
     def _load(self, gpt: Any, precision: Precision, *, consume: bool) -> None:  # noqa: ANN401  # coqui's class
@@ -153,7 +153,7 @@ class DecoderNetwork:
 
     def _embed_texts(self, sentences: Sequence[Sentence], length: int) -> Tensor:
         """Return what the layers read for texts; shorter ones are padded with what no row will see."""
-        if self.has_steps:
+        if self.rounds_up:
             length = min(math.ceil(length / TEXT_STEP) * TEXT_STEP, len(self.text_positions))
         texts = [(self.text_start, *sentence.tokenized.ids, self.text_stop) for sentence in sentences]
         ids = torch.tensor([[*text, *[self.text_stop] * (length - len(text))] for text in texts])

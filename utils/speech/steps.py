@@ -2,7 +2,8 @@
 
 A step embeds the newest codes, runs the layers, and samples the next codes; the host only chooses its shape. On a CPU
 the shape is exact. For graphs it is rounded up, so few of them serve all sentences, and they are kept from one sentence
-to the next: all read the same memory, which only grows. What a free row computes is never read.
+to the next: all read the same memory, which only grows. What a free row computes is never read. On the GPUs of Apple
+and Intel, which have no graphs here, it is rounded up too, as each new shape is prepared anew.
 """
 
 import math
@@ -73,6 +74,10 @@ class DecodingStep:
     def uses_graphs(self) -> bool:
         return self.decoder.uses_graphs and not self.is_full
 
+    @property
+    def rounds_up(self) -> bool:
+        return self.decoder.rounds_up and not self.is_full
+
     def reserve(self, rows: int, columns: int = 0) -> None:
         """Make room for this many rows and columns."""
         self.cache.reserve(*self._rounded(rows, columns))
@@ -124,7 +129,7 @@ class DecodingStep:
         """Start a step of all rows; it may be read when the next one has been started."""
         count = len(self.top_k)
         end, is_even = self.cache.extend()
-        if not self.decoder.has_steps:
+        if not self.rounds_up:
             chosen, latents = self.compute(Shape(count, end, (min(self.top_k), max(self.top_k)), is_even))
             return to_host(chosen), latents
         span = 0, min(math.ceil(max(self.top_k) / TOP_K) * TOP_K, self.state.used.shape[1])
@@ -134,8 +139,8 @@ class DecodingStep:
         return to_host(chosen), latents
 
     def _rounded(self, rows: int, columns: int) -> tuple[int, int]:
-        """Round up on a GPU: a few shapes then serve all sentences."""
-        if not self.decoder.has_steps:
+        """Round up for graphs and some GPUs: a few shapes then serve all sentences."""
+        if not self.rounds_up:
             return rows, columns
         return 1 << (rows - 1).bit_length(), math.ceil(columns / COLUMNS) * COLUMNS
 
