@@ -33,9 +33,9 @@ from utils.studio.downloads import give_consent
 from utils.studio.job import Job
 from utils.studio.loading import chosen_checkpoint
 from utils.studio.models import model_source
-from utils.studio.paths import Project
+from utils.studio.paths import Project, project_of
 from utils.studio.progress import EventPrinter
-from utils.studio.runs import Run, project_of
+from utils.studio.runs import Run
 from utils.training import facts, memory
 from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.clips import ClipLimits, select_clips

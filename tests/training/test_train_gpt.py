@@ -16,8 +16,8 @@ from utils.core.errors import AmharicTtsError
 from utils.core.paths import ROOT
 from utils.gpt_train import train_gpt
 from utils.studio import paths
-from utils.studio.paths import Project, list_projects
-from utils.studio.runs import list_runs, project_of
+from utils.studio.paths import Project, list_projects, project_of
+from utils.studio.runs import list_runs
 from utils.xtts import hub
 
 Capture = pytest.CaptureFixture[str]

@@ -15,7 +15,7 @@ from utils.core.facts import StopRequested, from_json
 from utils.studio import projects, runs
 from utils.studio.facts import Failed, UsageError
 from utils.studio.job import GroupJob, Job
-from utils.studio.paths import OUTPUT, Project, project
+from utils.studio.paths import OUTPUT, Project, project, project_of
 from utils.studio.runs import Run
 from utils.training.errors import TrainingError
 from utils.training.launcher import is_member, launch
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = read_flags(arguments, CONFIG)
     is_new = bool(config.train_csv) or arguments.show  # shown settings need no project
     find = projects.find if arguments.project and not is_new else project
-    opened = find(arguments.project or "default", arguments.output) if is_named else runs.project_of(config)
+    opened = find(arguments.project or "default", arguments.output) if is_named else project_of(config)
     config = complete(config, opened)
     if arguments.show:
         sys.stdout.write(f"# {command_line('train', config)}\n{config.to_yaml()}")
@@ -70,7 +70,7 @@ def join(config: TrainConfig) -> int:
     """Work as one of the processes started by torchrun or accelerate launch."""
     from utils.training.distribution import from_first
 
-    run = Run(Path(from_first(lambda: str(runs.create("train", config, runs.project_of(config)).folder))))
+    run = Run(Path(from_first(lambda: str(runs.create("train", config, project_of(config)).folder))))
     is_first = os.environ["RANK"] == "0"
     job = Job(run) if is_first else GroupJob(run, emits_events=False)
     with contextlib.suppress(Exception if is_first else StopRequested), job:  # the job has recorded how it ended

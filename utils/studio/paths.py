@@ -4,10 +4,14 @@ import os
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from utils.core.errors import NameNotAllowedError, StorageError
 from utils.core.paths import HOME_VARIABLE, IS_CHECKOUT, ROOT, expand_home, resolve_inside, validate_name
 from utils.studio.facts import ProjectError
+
+if TYPE_CHECKING:
+    from utils.config import TrainConfig
 
 
 def home() -> Path:
@@ -78,6 +82,13 @@ def project(name: str, output: Path = OUTPUT) -> Project:
     if not root.exists() and (other := same_folder(root.name, output)):
         raise ProjectError("other_case", root.name, other)
     return Project(root)
+
+
+def project_of(config: "TrainConfig") -> Project:
+    """Return the project of a run: its output path, or "default" in it if it is the folder with all projects."""
+    is_default = config.output_path == type(config).model_fields["output_path"].default
+    root = OUTPUT if is_default else Path(config.output_path).resolve()
+    return project("default", root) if root == OUTPUT and not is_project(root) else Project(root)
 
 
 def same_folder(name: str, output: Path) -> str:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from utils.config import Config, TrainConfig
+from utils.config import Config
 from utils.core.errors import (
     AmharicTtsError,
     ChangedMeanwhileError,
@@ -42,7 +42,6 @@ from utils.core.storage import (
     write_atomically,
     write_document,
 )
-from utils.studio import paths
 from utils.studio.facts import (
     Outcome,
     RunActiveError,
@@ -157,13 +156,6 @@ class Run:
         if state.status in ACTIVE and not state.is_alive:
             return dataclasses.replace(state, status="lost", error=error_to_json(RunLostError(self.log)))
         return state
-
-
-def project_of(config: TrainConfig) -> Project:
-    """Return the project of a run: its output path, or "default" in it if it is the folder with all projects."""
-    is_default = config.output_path == TrainConfig.model_fields["output_path"].default
-    root = paths.OUTPUT if is_default else Path(config.output_path).resolve()
-    return paths.project("default", root) if root == paths.OUTPUT and not paths.is_project(root) else Project(root)
 
 
 def list_runs(project: Project, *verbs: str) -> list[Run]:
