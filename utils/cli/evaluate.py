@@ -21,7 +21,7 @@ from utils.core.facts import Fact, Report, ShouldStop, never_stop
 from utils.dataset.metadata import FILES, read_language, write_lists
 from utils.recognition.recognisers import Device
 from utils.recognition.recognisers.choice import CTC_PREFIX
-from utils.recognition.recognisers.isolated import open_recogniser
+from utils.recognition.recognisers.isolated import IsolatedRecogniser, open_recogniser
 from utils.studio.facts import UsageError
 from utils.studio.loading import chosen_voice
 from utils.studio.models import find_model
@@ -70,15 +70,18 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
         try:
             recogniser = None  # it starts in its own process once all models have spoken
             if arguments.asr:
-                device = config.device if config.device in get_args(Device) else "auto"  # it knows fewer kinds of GPU
-                opened = open_recogniser(arguments.asr, config.language, warn, device=cast("Device", device))
-                recogniser = stack.enter_context(opened)
+                recogniser = stack.enter_context(_open_recogniser(arguments.asr, config))
             found = evaluate(models, sentences, folder, config, recogniser, report, should_stop)
         except KeyboardInterrupt:
             print(f"{clear}Interrupted. Finished so far:\n\n{text(load(folder))}\n\n{folder}", flush=True)
             return EXIT_INTERRUPTED
     print(f"{clear}{text(found)}\n\n{folder}")
     return 0
+
+
+def _open_recogniser(model: str, config: SpeechConfig) -> IsolatedRecogniser:
+    device = config.device if config.device in get_args(Device) else "auto"  # it knows fewer kinds of GPU
+    return open_recogniser(model, config.language, warn, device=cast("Device", device))
 
 
 def find_candidates(arguments: argparse.Namespace, config: SpeechConfig) -> "list[Candidate]":

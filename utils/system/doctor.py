@@ -94,15 +94,21 @@ def torch_device(_output: Path) -> Findings:
         cure = "Training tests it first, as doctor --gpu does. To use the CPU, set the device: --device cpu."
         yield Finding("Device", "warn", detail, cure)
     elif kind == "cuda":
-        card = torch.cuda.get_device_properties(0)
-        yield Finding("Device", "pass", f"{card.name}, compute capability {card.major}.{card.minor}, {build}")
-        free, total = torch.cuda.mem_get_info()
-        cure = "Fine-tune on a GPU with 6 GB or more; inference may fit."
-        yield _finding("GPU memory", f"{free / GIB:.1f} of {total / GIB:.1f} GiB free", cure, good=total >= 6 * GIB)
-        yield _whisper_on_gpu(torch.version.cuda or "")
+        yield from _cuda_device(build)
     else:
         cure = "Data preparation and the tiny base model work; use an NVIDIA GPU to fine-tune the full model."
         yield Finding("Device", "warn", f"CPU, {torch.get_num_threads()} threads, {build}", cure)
+
+
+def _cuda_device(build: str) -> Findings:
+    import torch
+
+    card = torch.cuda.get_device_properties(0)
+    yield Finding("Device", "pass", f"{card.name}, compute capability {card.major}.{card.minor}, {build}")
+    free, total = torch.cuda.mem_get_info()
+    cure = "Fine-tune on a GPU with 6 GB or more; inference may fit."
+    yield _finding("GPU memory", f"{free / GIB:.1f} of {total / GIB:.1f} GiB free", cure, good=total >= 6 * GIB)
+    yield _whisper_on_gpu(torch.version.cuda or "")
 
 
 def gpu_problem(

@@ -160,6 +160,7 @@ def run(
     return certificate
 
 
+# Long because what replaces a failure depends on what failed: plain training, a switch, or several of them together.
 def safe_config(
     config: TrainConfig, device: torch.device | str, path: Path
 ) -> tuple[TrainConfig, list[SettingReplaced]]:
@@ -167,28 +168,39 @@ def safe_config(
 
     A kind of GPU on which nothing has run is only used once plain training was found to work there.
     """
-    if torch.device(device).type in UNTESTED and config.num_processes == 1:
-        plain = results(device, path).get(PLAIN, Check(PLAIN, passed=False, detail="the test did not end"))
-        if not plain.passed:
-            cpu = {"device": "cpu"}
-            return changed(config, cpu), [SettingReplaced(PLAIN, _listed(cpu), plain.detail)]
+    if config.num_processes == 1 and (reason := _doubt(device, path)):
+        config, change = _replaced(config, PLAIN, {"device": "cpu"}, reason)
+        return config, [change]
     changes = []
     for switch in (*switches(), REPEATED, WORKERS):
         reason = failure(device, path, switch.name)
         now = config.model_dump()
         if reason and {**now, **switch.on} == now != {**now, **switch.off}:
-            config = changed(config, switch.off)
-            changes.append(SettingReplaced(switch.name, _listed(switch.off), reason))
+            config, change = _replaced(config, switch.name, switch.off, reason)
+            changes.append(change)
     together = run_name(config)
     off = {name: False for name in FASTER if getattr(config, name)}
     if not changes and off and (reason := failure(device, path, together, full_name(config))):
-        config = changed(config, off)
-        changes.append(SettingReplaced(together, _listed(off), reason))
+        config, change = _replaced(config, together, off, reason)
+        changes.append(change)
     return config, changes
 
 
-def _listed(settings: Mapping[str, object]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in settings.items())
+def _doubt(device: torch.device | str, path: Path) -> str:
+    """Return why plain training may not work on a GPU of Apple or Intel; empty if it was found to work."""
+    if torch.device(device).type not in UNTESTED:
+        return ""
+    plain = results(device, path).get(PLAIN)
+    if plain is None:
+        return "the test did not end"
+    return "" if plain.passed else plain.detail
+
+
+def _replaced(
+    config: TrainConfig, check: str, used: Mapping[str, object], reason: str
+) -> tuple[TrainConfig, SettingReplaced]:
+    listed = ", ".join(f"{name}={value}" for name, value in used.items())
+    return changed(config, used), SettingReplaced(check, listed, reason)
 
 
 def run_name(config: TrainConfig) -> str:

@@ -149,7 +149,7 @@ def tokenizer_for(
     return known.with_pronunciations(overrides)
 
 
-def encode_clips(  # noqa: PLR0913  # the last three have defaults
+def encode_clips(  # noqa: PLR0913  # what is encoded, with what, and how
     folder: Path,
     encoder: AudioEncoder,
     tokenizer: Tokenizer,
@@ -243,6 +243,7 @@ class PreparedData(NamedTuple):
     others: list[OtherData]
 
 
+# Long because clips of every language are encoded by the same function, with what was found before.
 def prepare_data(
     clips: ClipLists,
     others: Sequence[OtherClips],
