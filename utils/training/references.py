@@ -17,7 +17,7 @@ TRIES = 4  # clips looked at before a clip is its own reference
 class ReferencePairs:
     """The other clips of each clip's speaker, from the longer half of them, because a voice shows in long clips.
 
-    ``frames`` is the length of each clip. A clip that overlaps another in its recording is no partner of it.
+    ``frames`` is the length of each clip. A clip that overlaps another in its recording is no reference of it.
     """
 
     def __init__(self, clips: Sequence[Clip], frames: Int64Array) -> None:
@@ -30,16 +30,16 @@ class ReferencePairs:
         self.counts = counts[self.speakers]
 
     def draw(self, seed: int, epoch: int) -> Int64Array:
-        """Return a partner of each clip, or the clip itself if it has none."""
+        """Return the reference of each clip: another one, or the clip itself if there is none."""
         numbers = np.arange(self.speakers.size)
         longer = np.maximum(np.minimum(self.counts, 2), -(-self.counts // 2))
         drawn = (np.random.default_rng([seed, epoch, 1]).random(numbers.size) * longer).astype(np.int64)
         chosen = numbers.copy()
         waiting = np.ones(numbers.size, bool)
         for attempt in range(TRIES):
-            partners = self.order[self.first + (drawn + attempt) % self.counts]
-            fits = waiting & ~self._overlap(numbers, partners)
-            chosen[fits] = partners[fits]
+            others = self.order[self.first + (drawn + attempt) % self.counts]
+            fits = waiting & ~self._overlap(numbers, others)
+            chosen[fits] = others[fits]
             waiting &= ~fits
         return chosen
 
