@@ -4,7 +4,7 @@ import inspect
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -116,7 +116,8 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     chosen = config
     config = certified(chosen, run.config, report, should_stop)
     replaced = {name: value for name, value in chosen if value != getattr(config, name)}
-    report = partial(with_untested_kernels, report, run.config, choose_device(config.device))
+    device = choose_device(config.device)
+    report = partial(with_untested_kernels, report, run.config, device)
     free = memory.Device.detect(config)  # before anything is loaded
     optimizations = TrainingOptimizer.from_config(config)
 
@@ -144,7 +145,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     scorer = make_scorer(config, data.clips.folder, report) if config.score_sentences else None
     reported = last_update(run)
     try:
-        with watch_gpu(report):
+        with watch_gpu(report) if device == "cuda" else nullcontext():  # which is idle while another one trains
             result = fit(
                 gpt,
                 data,

@@ -72,6 +72,14 @@ def test_auto_trains_there_as_on_a_processor(
     assert same(weights(run), weights(here))
 
 
+@pytest.mark.slow
+def test_no_gpu_is_called_idle_while_a_processor_trains(
+    tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpt_train, "watch_gpu", lambda _report: pytest.fail("the GPU is watched"))
+    trained(tmp_path / "project", dataset, max_steps=1, save_step=1)
+
+
 def test_accelerate_uses_the_same_gpu(kind: str, tmp_path: Path) -> None:
     for config in (TrainConfig(), TrainConfig(device="cpu"), TrainConfig()):
         accelerator = make_accelerator(config, "no", tmp_path)
