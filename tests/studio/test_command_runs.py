@@ -1,4 +1,4 @@
-"""Tasks: commands that go on as runs when the page is closed."""
+"""Commands that go on as runs when the page is closed."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
     assert (state.status, "nothing" in state.reason()) == ("failed", True)
 
 
-def test_only_the_newest_task_of_a_kind_is_kept(tmp_path: Path) -> None:
+def test_only_the_newest_run_of_a_kind_is_kept(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
     for _ in range(2):
         command_runs.start("export", [str(tmp_path / "nothing"), "--out", str(tmp_path / "out")], project)

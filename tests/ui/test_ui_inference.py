@@ -22,7 +22,7 @@ from utils.studio.runs import Run
 from utils.studio.takes import Take, TakeRecorder, TakeSentence
 from utils.ui.i18n import t
 from utils.ui.page import PanelRequest
-from utils.ui.run_panel import task_status
+from utils.ui.run_panel import command_status
 from utils.ui.tabs.inference.model import model_name, picker_state
 from utils.ui.tabs.inference.shared import Context
 from utils.ui.tabs.inference.tab import new_session
@@ -47,7 +47,7 @@ def test_status_of_a_task(tmp_path: Path, state: dict[str, Any], shown: str) -> 
     run.folder.mkdir(parents=True)
     run.write_state(State("export", created=0.0, **state))
     page: Any = SimpleNamespace(open=lambda _: Project(tmp_path))
-    assert shown in task_status("export", PanelRequest(page, "p"), "done")
+    assert shown in command_status("export", PanelRequest(page, "p"), "done")
 
 
 def test_a_stopped_take_says_so() -> None:

@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def perform(command: ModuleType, config: CommandConfig, job: Job) -> None:
-    """Run a command of a task; what it prints is in the log of the run."""
+    """Run a command that the page started; what it prints is in the log of the run."""
     parser = argparse.ArgumentParser(exit_on_error=False, allow_abbrev=False)
     command.add_arguments(parser)
     arguments = parser.parse_args(with_hyphens(shlex.split(config.arguments)))

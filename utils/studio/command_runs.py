@@ -1,4 +1,4 @@
-"""Tasks: commands that a page starts as runs, so that they go on when it is closed: exports, comparisons, tests."""
+"""Commands that a page starts as runs, so that they go on when it is closed: exports, comparisons, tests."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -10,13 +10,13 @@ from utils.studio.paths import Project
 
 
 class CommandConfig(Config):
-    """The command line of a task, after the name of the command, which is the kind of its run."""
+    """The arguments of a command, whose name is the kind of its run."""
 
     arguments: Text = setting("", "Arguments", "Arguments of the command, as in a shell.")
 
 
 def start(kind: str, arguments: Sequence[str], project: Project, before: Callable[[], object] = lambda: None) -> None:
-    """Start a task of a project, or queue it behind another of its kind; only the newest of a kind is kept."""
+    """Start a command in a project, or queue it behind another of its kind; only the newest of a kind is kept."""
     for run in runs.list_runs(project, kind):
         if run.current_state().status not in runs.UNFINISHED:
             runs.delete(run)
@@ -24,11 +24,11 @@ def start(kind: str, arguments: Sequence[str], project: Project, before: Callabl
 
 
 def newest(kind: str, project: Project) -> runs.Run | None:
-    """Return the task that works, or the newest one."""
+    """Return the run that is active, or the newest one."""
     return runs.active_run(project, kind) or next(iter(runs.list_runs(project, kind)), None)
 
 
 def stop(kind: str, project: Project) -> None:
-    """Stop all tasks of a kind, queued ones first."""
+    """Stop all runs of a kind, queued ones first."""
     for run in runs.list_runs(project, kind):
         runs.stop_now(run, grace=1.0)

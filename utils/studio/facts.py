@@ -121,7 +121,7 @@ class RunNameMissingError(RunError):
 
 
 class CommandFailedError(RunError):
-    """A command of a task ended with an error code."""
+    """A command that the page started ended with an error code."""
 
     code: int
     log: Path

@@ -1,4 +1,4 @@
-"""The runs of the open project: list, state, log, notes, and buttons for the selected run; and tasks."""
+"""The runs of the open project: list, state, log, notes, and buttons for the selected run; and commands."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -173,8 +173,8 @@ def working(sentence: str, seconds: float, done: int = 0, total: int = 0) -> str
     return shown + views.row(views.button("stop", "inference.stop", "stop"))
 
 
-def task_status(kind: str, request: PanelRequest, done: str = "", *, shows_log: bool = False) -> str:
-    """Show how far the newest task of a kind is, or how it ended.
+def command_status(kind: str, request: PanelRequest, done: str = "", *, shows_log: bool = False) -> str:
+    """Show how far the newest run of a command is, or how it ended.
 
     ``done`` is said of a finished one, else its output, which ``shows_log`` also shows below.
     """
@@ -196,7 +196,7 @@ def task_status(kind: str, request: PanelRequest, done: str = "", *, shows_log: 
 
 
 def stop_action(kind: str) -> dict[str, Action]:
-    """Return the action of the button in ``task_status``."""
+    """Return the action of the button in ``command_status``."""
     return {"stop": lambda request: command_runs.stop(kind, request.project)}
 
 

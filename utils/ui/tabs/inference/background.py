@@ -18,7 +18,7 @@ from utils.studio.models import list_models
 from utils.ui import views
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 from utils.ui.page import Panel, PanelRequest
-from utils.ui.run_panel import in_project, stop_action, task_status
+from utils.ui.run_panel import command_status, in_project, stop_action
 from utils.ui.tabs.inference.model import model_choices
 from utils.ui.tabs.inference.shared import SAMPLES, Context, config, uploaded_file
 from utils.ui.tabs.inference.takes import FORMATS, format_field
@@ -63,7 +63,7 @@ def build_file(context: Context) -> None:
     def render(request: PanelRequest) -> str:
         row = views.row(format_field(".wav"), views.button("speak", "inference.speak_file"))
         made = archives((request.project.root / batch_speech.FOLDER).glob("*.zip"))
-        return note("inference.file_about") + row + task_status(FILE, request) + made
+        return note("inference.file_about") + row + command_status(FILE, request) + made
 
     inputs = {"file": file, **context.inputs}
     Panel(context.page, "file-panel", render, {"speak": speak, **stop_action(FILE)}, reads=inputs)
@@ -108,7 +108,7 @@ def build_compare(context: Context) -> None:
 
 def _compared(request: PanelRequest) -> str:
     """Show the progress of a new comparison, the selected one, and the choice of another."""
-    status, name = task_status(COMPARISON, request, "inference.comparison_ready"), selected(request)
+    status, name = command_status(COMPARISON, request, "inference.comparison_ready"), selected(request)
     if not name:
         return status
     choices = [(views.when_of(each), each) for each in comparisons.names(request.project)]
@@ -175,7 +175,7 @@ def build_export(context: Context) -> None:
         half = views.check("half", "inference.half_precision", checked=True)
         buttons = views.buttons("inference.export_model", "inference.export_dataset")
         html = note("inference.export_about") + views.row(half, buttons)
-        html += "".join(task_status(kind, request, "inference.exported") for kind in (MODEL, DATASET))
+        html += "".join(command_status(kind, request, "inference.exported") for kind in (MODEL, DATASET))
         return html + (archives(request.project.exports.glob("*.zip")) or note("inference.no_exports"))
 
     actions = {"export_model": export_model, "export_dataset": _export_dataset, "stop": _stop_exports}

@@ -19,7 +19,7 @@ from utils.ui import views
 from utils.ui.html import ASSETS, html
 from utils.ui.i18n import describe_error, field_title, t
 from utils.ui.page import PRIVATE_EVENT, Action, PageContext, Panel, PanelRequest, Updates, connect_live, notify
-from utils.ui.run_panel import RunPanel, find, in_project, stop_action, task_status
+from utils.ui.run_panel import RunPanel, command_status, find, in_project, stop_action
 from utils.ui.settings_form import SettingsForm, Values
 from utils.ui.step_bar import next_button
 from utils.ui.tabs.training import render, settings
@@ -27,7 +27,7 @@ from utils.ui.views import gigabytes, note
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import SavedCheckpoint
 
-PROMOTE = "checkpoints"  # kind of the task that makes one the finished model
+PROMOTE = "checkpoints"  # the command that makes one the finished model
 
 
 @functools.cache
@@ -89,7 +89,7 @@ class TrainPanel(RunPanel):
         export = views.button("export", "training.export_model", run=run.name, of=run.name)
         has_ended = run.current_state().status in {"finished", "stopped"}
         following = next_button("inference-tab", "steps.next_speak") if has_ended else ""
-        done = task_status(PROMOTE, request, "steps.ready")
+        done = command_status(PROMOTE, request, "steps.ready")
         sample = next(reversed(self.histories.read(run).samples), None)
         sound = views.hear(render.sample_path(run, sample), "data.play") if sample else ""
         return html("run.html", "done", sound, following, chooser + half + export) + done

@@ -19,7 +19,7 @@ from utils.system.doctor import Finding, Verdict
 from utils.ui import views
 from utils.ui.i18n import describe, t
 from utils.ui.page import PageContext, Panel, PanelRequest, build_advanced, notify
-from utils.ui.run_panel import stop_action, task_status
+from utils.ui.run_panel import command_status, stop_action
 from utils.ui.settings_form import check_action
 from utils.ui.tabs.training import render
 from utils.ui.tabs.training import settings as train
@@ -95,7 +95,7 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
     actions = {check.__name__: check_action(check, read_settings, settings_error) for check in checks}
 
     def show(request: PanelRequest) -> str:
-        status = task_status(MEMORY_TEST, request, "training.step_tested", shows_log=True)
+        status = command_status(MEMORY_TEST, request, "training.step_tested", shows_log=True)
         buttons = views.row(views.buttons(*CHECKS))
         return views.details("training.checks", buttons + status + request.text("found"), "more-checks")
 
