@@ -21,8 +21,8 @@ pytestmark = pytest.mark.slow
 SECRET = "abebe-keeps-this-to-himself"
 BY_DESIGN = {name.partition(".")[2] for name in READ} | {"place"}  # read wherever it lies
 NO_NAMES = {"language", "speaker", "sample_texts"}
-LONG = {"prepare", "train", "memory_test", "memory_plan", "check_dataset", "sample_project", "doctor"}
-NO_TEXT = (gr.Number, gr.Checkbox, gr.Slider, gr.State, gr.Timer, gr.BrowserState)
+LONG = {"prepare", "train"}
+NO_TEXT = (gr.Number, gr.Checkbox, gr.Slider, gr.State, gr.Timer)
 UPLOADED = (gr.File, gr.UploadButton, gr.Audio)  # gradio itself looks whether it was uploaded
 
 
