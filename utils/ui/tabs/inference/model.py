@@ -196,7 +196,8 @@ def build_voice(context: Context) -> None:
     page, picker = context.page, context.reference
 
     def add_clips(paths: Sequence[str] | str, project: str) -> Any:  # noqa: ANN401  # an update
-        files, opened = [paths] if isinstance(paths, str) and paths else paths, page.open(project)
+        opened = page.open(project)
+        files = [paths] if isinstance(paths, str) and paths else paths
         return reference_clips.join_reference([reference_clips.add(opened, Path(path)) for path in files]) or gr.skip()
 
     def use_clips(request: PanelRequest) -> Updates:
