@@ -7,7 +7,7 @@ with --asr to transcribe what was spoken before. Press Ctrl-C at any time; finis
 import argparse
 import dataclasses
 import sys
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
@@ -66,22 +66,20 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
 
     models = find_candidates(arguments, config)
     clear = CLEAR if sys.stdout.isatty() else ""
-    with ExitStack() as stack:
-        try:
-            recogniser = None  # it starts in its own process once all models have spoken
-            if arguments.asr:
-                recogniser = stack.enter_context(_open_recogniser(arguments.asr, config))
+    try:
+        with chosen_recogniser(arguments.asr, config) as recogniser:
             found = evaluate(models, sentences, folder, config, recogniser, report, should_stop)
-        except KeyboardInterrupt:
-            print(f"{clear}Interrupted. Finished so far:\n\n{text(load(folder))}\n\n{folder}", flush=True)
-            return EXIT_INTERRUPTED
+    except KeyboardInterrupt:
+        print(f"{clear}Interrupted. Finished so far:\n\n{text(load(folder))}\n\n{folder}", flush=True)
+        return EXIT_INTERRUPTED
     print(f"{clear}{text(found)}\n\n{folder}")
     return 0
 
 
-def _open_recogniser(model: str, config: SpeechConfig) -> IsolatedRecogniser:
-    device = config.device if config.device in get_args(Device) else "auto"  # it knows fewer kinds of GPU
-    return open_recogniser(model, config.language, warn, device=cast("Device", device))
+def chosen_recogniser(name: str, config: SpeechConfig) -> "AbstractContextManager[IsolatedRecogniser | None]":
+    """Return the recogniser, if one is named; it starts in its own process once all models have spoken."""
+    device = cast("Device", config.device if config.device in get_args(Device) else "auto")  # it knows fewer GPUs
+    return open_recogniser(name, config.language, warn, device=device) if name else nullcontext()
 
 
 def find_candidates(arguments: argparse.Namespace, config: SpeechConfig) -> "list[Candidate]":

@@ -322,11 +322,12 @@ class Shards:
 
     def append(self, keys: Sequence[str], columns: Mapping[str, Sequence[Array] | Array]) -> None:
         """Write rows as one new shard, all or none, and map it."""
-        arrays = [pa.array(keys, pa.string())]
-        arrays += [_arrow(columns[name], kind) for name, kind in self.columns.items()]
+        arrays = [pa.array(keys, pa.string()), *(_arrow(columns[name], kind) for name, kind in self.columns.items())]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-        digests = {name: _digest(batch.column(name)) for name in self.columns}
-        batch = batch.replace_schema_metadata(digests | {"rows": str(len(keys)), KEY: text_hash("\n".join(keys))})
+        batch = batch.replace_schema_metadata(
+            {name: _digest(batch.column(name)) for name in self.columns}
+            | {"rows": str(len(keys)), KEY: text_hash("\n".join(keys))}
+        )
         number = 1 + max((int(path.stem) for path in self._paths()), default=-1)
         path = self.folder / f"{number:06d}{SUFFIX}"
         make_folder(self.folder)

@@ -162,18 +162,23 @@ def read_clips(config: TrainConfig, dataset: Path) -> ClipLists:
     if not (config.train_csv or config.eval_csv) and Store(dataset).exists:
         # the store is the truth; the lists of a dataset are for other programs
         return _checked(_by_side(dataset.resolve(), Store(dataset).clips(status="kept")), dataset)
-    names: dict[Split, str] = {"train": config.train_csv, "eval": config.eval_csv}
-    paths = {side: Path(name) if name else dataset / FILES[side] for side, name in names.items()}
     write_lists(dataset)
-    for path in paths.values():
-        if not path.is_file():
-            raise DatasetError(path, "no_list")
+    paths = _list_paths(config, dataset)
     folder = paths["train"].resolve().parent
     if paths["eval"].resolve().parent != folder:
         raise DatasetError(paths["eval"], "apart", str(paths["train"]))
     problems: list[Fact] = []
     clips = [clip for side, path in paths.items() for clip in _listed_clips(path, side, problems)]
     return _checked(_by_side(folder, clips, problems), paths["eval"])
+
+
+def _list_paths(config: TrainConfig, dataset: Path) -> dict[Split, Path]:
+    names: dict[Split, str] = {"train": config.train_csv, "eval": config.eval_csv}
+    paths = {side: Path(name) if name else dataset / FILES[side] for side, name in names.items()}
+    for path in paths.values():
+        if not path.is_file():
+            raise DatasetError(path, "no_list")
+    return paths
 
 
 def _by_side(folder: Path, clips: Sequence[Clip], problems: Iterable[Fact] = ()) -> ClipLists:

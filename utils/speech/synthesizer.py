@@ -186,6 +186,7 @@ class Caches:
     certificate: Path | None = None  # what was tested on the GPU
 
 
+# Long because an untested GPU may fail at any of the steps, and the CPU then takes all of them.
 def open_voice(
     model: Path,
     device: str = "auto",

@@ -78,6 +78,7 @@ def packages(_output: Path) -> Findings:
     yield _finding("Packages", f"{len(pins) - len(others)} of {len(pins)} have the pinned version", "", good=not others)
 
 
+# Long because it is a list: what is said of each kind of device.
 def torch_device(_output: Path) -> Findings:
     """PyTorch finds a device."""
     import torch

@@ -269,8 +269,9 @@ def prepare_data(
     for problem in clips.problems:
         report(problem)
     base = find_base(config, run, source, replaced)
-    languages = [other.language for other in others]
-    tokenizer = fixed_tokenizer(config, run, base, (clip.text for clip in clips.train), languages, overrides)
+    tokenizer = fixed_tokenizer(
+        config, run, base, (clip.text for clip in clips.train), [other.language for other in others], overrides
+    )
     for notice in tokenizer.notices:
         report(notice)
     encoder = AudioEncoder.load(base.folder, exact_device(config.device))

@@ -206,6 +206,12 @@ def in_language(language: str, texts: Iterable[Mapping[str, Phrase | Choices]]) 
         return [gr.update() | {name: text.write() for name, text in of_widget.items()} for of_widget in texts]
 
 
+def choose_project(output: Path, name: str) -> Update:
+    """List the projects, and open the one of this name or else the first."""
+    names = project_names(output)
+    return gr.update(choices=names, value=name if name in names else names[0])
+
+
 def connect_state(page: PageContext) -> None:
     """Restore what the browser saved, and translate the page when the language changes."""
     texts = translated(page.blocks)
@@ -215,8 +221,7 @@ def connect_state(page: PageContext) -> None:
         return in_language(language, texts.values())
 
     def restore(project: str, language: str) -> list[Any]:
-        names = project_names(page.output)
-        opened = gr.update(choices=names, value=project if project in names else names[0])
+        opened = choose_project(page.output, project)
         if language not in [*LANGUAGES]:  # the browser may have saved anything
             language = page_settings.read(page.output).language
         if language == page.language.value:
@@ -224,8 +229,8 @@ def connect_state(page: PageContext) -> None:
         return [opened, language, *translate(language)]
 
     choices = [page.project, page.language]
-    options = RAW_INPUTS | PRIVATE_EVENT
-    restored = page.blocks.load(restore, choices, [*choices, *widgets], js=RESTORE_CHOICES, **options)
+    outputs = [*choices, *widgets]
+    restored = page.blocks.load(restore, choices, outputs, js=RESTORE_CHOICES, **RAW_INPUTS, **PRIVATE_EVENT)
     # somebody may have opened another project before the server answered
     restored.then(None, None, page.project, js=KEEP_PROJECT)
     page.language.input(translate, page.language, widgets, **PRIVATE_EVENT)
