@@ -46,3 +46,11 @@ def test_earlier_phases_are_shown_as_done(tmp_path: Path) -> None:
     )
     assert shown.count('class="done"') == 1
     assert "41 %" in shown
+
+
+def test_a_run_whose_state_is_damaged_has_no_phases(tmp_path: Path) -> None:
+    run = Run(tmp_path)
+    run.state_file.write_text("{", encoding="utf-8")
+    shown = progress.facts(run, run.current_state())
+    assert 'class="unreadable"' in shown
+    assert "<ol" not in shown

@@ -19,7 +19,7 @@ from utils.studio.run_state import State
 from utils.studio.runs import Run, Status
 from utils.studio.training_checks import read_result
 from utils.system.doctor import Finding
-from utils.ui import step_bar, views
+from utils.ui import progress, step_bar, views
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.system.tab import read_findings
 
@@ -49,6 +49,7 @@ def test_a_failed_preparation_is_shown_at_its_step(tmp_path: Path) -> None:
 def test_no_text_becomes_html(run: Run) -> None:
     run.events.write_text(json.dumps({"kind": HTML, "note": HTML}) + "\n", encoding="utf-8")
     for shown in (
+        progress.facts(run, run.current_state()),
         views.code(views.log(run)),
         views.findings([Finding(HTML, "fail", HTML, HTML)]),
         views.note(HTML),

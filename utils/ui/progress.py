@@ -58,8 +58,9 @@ def estimate(state: State, now: Position) -> float | None:
 
 
 def facts(run: Run, state: State, classes: str = "") -> str:
-    """Show the head of a run and, until it has finished, its phases."""
-    return views.run_head(run, state, classes) + ("" if state.status == "finished" else phases(run, state))
+    """Show the head of a run and, until it has finished, its phases, if its state says of which kind it is."""
+    has_phases = state.status not in {"finished", "unreadable"}
+    return views.run_head(run, state, classes) + (phases(run, state) if has_phases else "")
 
 
 def phases(run: Run, state: State) -> str:
