@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 
 from tests.studio.test_takes import make_take, spoken
 from tests.ui.data_folders import add_run
@@ -12,10 +13,11 @@ from utils.config import SpeechConfig
 from utils.core.errors import PathMissingError
 from utils.core.facts import error_to_json
 from utils.core.paths import TINY_MODEL
+from utils.evaluation.evaluate import unique_names
 from utils.speech.facts import Flag
 from utils.speech.preview import TextPreview
 from utils.speech.tasks import SpeechStart
-from utils.studio.models import ListedModel
+from utils.studio.models import ListedModel, list_models
 from utils.studio.paths import Project
 from utils.studio.run_state import State
 from utils.studio.runs import Run
@@ -23,11 +25,14 @@ from utils.studio.takes import Take, TakeRecorder, TakeSentence
 from utils.ui.i18n import t
 from utils.ui.page import PanelRequest
 from utils.ui.run_panel import command_status
+from utils.ui.tabs.inference.background import checkpoint_titles
 from utils.ui.tabs.inference.model import model_name, picker_state
 from utils.ui.tabs.inference.shared import Context
 from utils.ui.tabs.inference.tab import new_session
 from utils.ui.tabs.inference.takes import facts_html, take_html
 from utils.ui.tabs.inference.text import preview_html
+from utils.xtts import checkpoints
+from utils.xtts.checkpoints import CheckpointInfo
 from utils.xtts.tokenizer import TokenizedText
 
 HTML = "<img src=x onerror=alert(1)>"
@@ -42,12 +47,20 @@ HTML = "<img src=x onerror=alert(1)>"
         ({"status": "queued"}, 'data-act="stop"'),
     ],
 )
-def test_status_of_a_task(tmp_path: Path, state: dict[str, Any], shown: str) -> None:
+def test_a_command_says_how_its_run_ended(tmp_path: Path, state: dict[str, Any], shown: str) -> None:
     run = Run(tmp_path / "runs" / "20260101-000000-export")
     run.folder.mkdir(parents=True)
     run.write_state(State("export", created=0.0, **state))
     page: Any = SimpleNamespace(open=lambda _: Project(tmp_path))
     assert shown in command_status("export", PanelRequest(page, "p"), "done")
+
+
+def test_a_comparison_calls_a_checkpoint_by_its_run(tmp_path: Path) -> None:
+    run = add_run(Project(tmp_path / "mine"), "20261128-142000-train", "finished")
+    checkpoints.write(run.folder, {"w": torch.zeros(4)}, CheckpointInfo(10))
+    models = list_models(tmp_path)
+    (name,) = unique_names([model.path for model in models if model.run])
+    assert checkpoint_titles(models) == {name: "Saturday 28/11 14:20:00 · step 10"}
 
 
 def test_a_stopped_take_says_so() -> None:

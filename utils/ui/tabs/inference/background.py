@@ -3,7 +3,7 @@
 import contextlib
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import gradio as gr
@@ -14,7 +14,7 @@ from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
 from utils.studio import batch_speech, command_runs, comparisons
 from utils.studio.facts import UsageError
-from utils.studio.models import list_models
+from utils.studio.models import ListedModel, list_models
 from utils.ui import views
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 from utils.ui.page import Panel, PanelRequest
@@ -95,18 +95,19 @@ def build_compare(context: Context) -> None:
         command_runs.start(COMPARISON, words, request.project, context.session.make_room)
 
     def render(request: PanelRequest) -> str:
-        boxes = [views.check(f"model-{path}", label) for label, path in model_choices(list_models(page.output))]
+        models = list_models(page.output)
+        boxes = [views.check(f"model-{path}", label) for label, path in model_choices(models)]
         text = views.element("textarea", "", text="\n".join(SAMPLES), name="sentences", rows=4)
         html = note("inference.models_to_compare_hint") + views.boxes(boxes)
         html += views.field("inference.comparison_sentences", text, "inference.comparison_sentences_hint")
         html += views.row(views.button("compare", "inference.compare"))
-        return html + _compared(request)
+        return html + _compared(request, models)
 
     actions = {"compare": compare, **stop_action(COMPARISON)}
     Panel(page, "compare-panel", render, actions, reads=context.inputs)
 
 
-def _compared(request: PanelRequest) -> str:
+def _compared(request: PanelRequest, models: Sequence[ListedModel]) -> str:
     """Show the progress of a new comparison, the selected one, and the choice of another."""
     status, name = command_status(COMPARISON, request, "inference.comparison_ready"), selected(request)
     if not name:
@@ -115,12 +116,16 @@ def _compared(request: PanelRequest) -> str:
     shown = views.select_field(
         "comparison", "inference.comparison", choices, "inference.comparison_hint", name, data_act="show"
     )
-    titles = {
+    return status + shown + report_html(comparisons.load_report(request.project, name), checkpoint_titles(models))
+
+
+def checkpoint_titles(models: Sequence[ListedModel]) -> dict[str, str]:
+    """Return what the page calls checkpoints, by the names that ``evaluate`` gives them."""
+    return {
         f"{model.run.name} {model.path.name}": views.joined(views.run_title(model.run), views.checkpoint(model.step))
-        for model in list_models(request.page.output)
+        for model in models
         if model.run
     }
-    return status + shown + report_html(comparisons.load_report(request.project, name), titles)
 
 
 def selected(request: PanelRequest) -> str:
