@@ -76,7 +76,7 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
     return 0
 
 
-def chosen_recogniser(name: str, config: SpeechConfig) -> "AbstractContextManager[IsolatedRecogniser | None]":
+def chosen_recogniser(name: str, config: SpeechConfig) -> AbstractContextManager[IsolatedRecogniser | None]:
     """Return the recogniser, if one is named; it starts in its own process once all models have spoken."""
     device = cast("Device", config.device if config.device in get_args(Device) else "auto")  # it knows fewer GPUs
     return open_recogniser(name, config.language, warn, device=device) if name else nullcontext()
