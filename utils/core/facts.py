@@ -164,7 +164,7 @@ def ignore(fact: Fact) -> None:
 
 
 def log_fact(fact: Fact) -> None:
-    """Write a fact into the log, where nobody has asked for reports."""
+    """Log a fact, for code that has no ``report`` callback."""
     logger.warning("%s", fact)
 
 

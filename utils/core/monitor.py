@@ -25,7 +25,7 @@ IDLE_PERCENT = 30  # mean load below which the GPU waits for something
 WATCH_SECONDS, WATCH_READINGS = 5.0, 60  # five minutes, so that loading and a single evaluation do not count
 APPLE_GPU = "Apple GPU"
 IS_APPLE = (sys.platform, platform.machine()) == ("darwin", "arm64")
-APPLE_SHARE = 2 / 3  # of the RAM, which Metal recommends for the GPU
+APPLE_SHARE = 2 / 3  # of the RAM; the GPU memory that Metal recommends using
 SHORTEST = 0.2  # seconds of all cores; a share of less is noise
 logger = logging.getLogger(__name__)
 
