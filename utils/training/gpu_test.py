@@ -147,8 +147,8 @@ def run(
     """Run every check, report it, and write the certificate after each one: stopping loses nothing that was found."""
     wanted = checks(device, config)
     earlier = read(device, path) if missing_only else None
-    found = results(device, path) if missing_only else {}
     certificate = earlier or Certificate(machine(device), "", ())
+    found = {check.name: check for check in certificate.checks}
     again = {run_name(config), full_name(config)} if config else set()  # a run may have met kernels that they had not
     for name in [name for name in wanted if name not in found or name in again]:
         found[name] = _checked(name, wanted[name])
