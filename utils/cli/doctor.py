@@ -66,15 +66,16 @@ def _certify(name: str, file: Path | None, *, as_json: bool) -> int:
     from utils.training.gpu_test import checks
     from utils.training.gpu_test import run as certify
     from utils.xtts.device import choose_device
+    from utils.xtts.facts import GpuMissingError
 
     def show(check: "Check") -> None:
         if not as_json:
             print(check.row, flush=True)
 
     config = TrainConfig.load(file) if file else None
-    if name == "auto":
-        name = choose_device().replace("cpu", "cuda")  # which is then missing
     device = torch.device(choose_device(name))
+    if name == "auto" and device.type == "cpu":
+        raise GpuMissingError("cuda")
     certificate = certify(device, paths.GPU_CERTIFICATE, show, config, missing_only=config is not None)
     wanted = checks(device, config)
     found = [one for one in certificate.checks if one.name in wanted]  # not what failed with the settings of other runs
