@@ -18,7 +18,7 @@ def is_member() -> bool:
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
-def launch(arguments: Sequence[str], count: int, should_stop: ShouldStop, device: str = "auto") -> int:
+def launch(arguments: Sequence[str], count: int, should_stop: ShouldStop, device: str) -> int:
     """Run a module with its arguments in several processes; return the exit code of the group."""
     import torch
 

@@ -1,6 +1,5 @@
 """What the parts of the tab share: the page, the speech session, the settings of speech, and small HTML."""
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,6 @@ SAMPLES = (
     "እናቴ ጠዋት ከገበያ ትኩስ ዳቦ ገዝታ ቡና አፈላችልን።",
     "ልጁ በላ፤ ነገር ግን አልጠገበም። ምን ልስጠው?",
 )
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
