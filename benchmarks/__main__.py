@@ -67,7 +67,8 @@ def main() -> int:
         began = time.monotonic()
         with ExitStack() as others:
             for _ in range(busy):
-                others.callback(subprocess.Popen([sys.executable, "-c", "while True: pass"]).kill)
+                other = others.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+                others.callback(other.kill)  # before it is waited for
             status = subprocess.run(command, cwd=ROOT, check=False).returncode
         result = f"FAILED with {status}" if status else "done"
         told.append(f"{name:20}{busy:2} busy  {result:18}{time.monotonic() - began:8.0f} s")
