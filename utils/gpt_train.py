@@ -145,7 +145,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     scorer = make_scorer(config, data.clips.folder, report) if config.score_sentences else None
     reported = last_update(run)
     try:
-        with watch_gpu(report) if device == "cuda" else nullcontext():  # which is idle while another one trains
+        with watch_gpu(report) if device == "cuda" else nullcontext():  # else what it reads is idle
             result = fit(
                 gpt,
                 data,

@@ -58,7 +58,7 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
     if arguments.count < 1:
         raise UsageError("no_count", str(arguments.count))
     sentences = select_sentences(arguments, config)
-    # Always the same folder, so that nothing is measured twice; no project is called so.
+    # Always the same folder, so that nothing is measured twice; .evaluation is not a valid name of a project.
     own = chosen_project(arguments).evaluation if arguments.project else arguments.output / ".evaluation"
     folder = arguments.out or own
     from utils.evaluation.evaluate import evaluate
@@ -78,7 +78,7 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
 
 def chosen_recogniser(name: str, config: SpeechConfig) -> AbstractContextManager[IsolatedRecogniser | None]:
     """Return the recogniser, if one is named; it starts in its own process once all models have spoken."""
-    device = cast("Device", config.device if config.device in get_args(Device) else "auto")  # it knows fewer GPUs
+    device = cast("Device", config.device if config.device in get_args(Device) else "auto")  # not mps or xpu
     return open_recogniser(name, config.language, warn, device=device) if name else nullcontext()
 
 

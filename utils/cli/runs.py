@@ -36,7 +36,7 @@ def add_project(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_project(arguments: argparse.Namespace) -> Project:
-    """Return the project that they choose."""
+    """Return the project that the flags of ``add_project`` name."""
     return project(arguments.project, arguments.output)
 
 

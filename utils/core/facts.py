@@ -31,10 +31,9 @@ from utils.core.fields import Fields, field_values, set_fields
 
 MAX_INTEGER = 2**53  # floats beyond it skip integers; nothing counts that far
 CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+PROGRESS_SECONDS = 0.5  # between two reports of progress
 
 logger = logging.getLogger(__name__)
-
-PROGRESS_SECONDS = 0.5  # between two reports of progress
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -164,7 +163,7 @@ def ignore(fact: Fact) -> None:
 
 
 def log_fact(fact: Fact) -> None:
-    """Log a fact, for code that has no ``report`` callback."""
+    """Log a fact as a warning, in functions that take no ``report``."""
     logger.warning("%s", fact)
 
 

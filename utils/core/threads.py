@@ -33,7 +33,7 @@ def available_cores() -> int:
 
 
 def threads_each(processes: int) -> int:
-    """Return how many threads each of several processes uses that compute at once, at most what the user has set."""
+    """Return the threads of each of several busy processes: its share of the cores, at most what the user has set."""
     share = available_cores() // processes
     limit = os.environ.get(THREADS, "")
     return max(1, min(share, int(limit)) if limit.isdecimal() else share)

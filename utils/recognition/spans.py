@@ -20,7 +20,7 @@ class Span:
 
     @classmethod
     def over(cls, spans: "Sequence[Span]") -> "Span":
-        """Return what reaches from the first of several to the last."""
+        """Return the span from the start of the first one to the end of the last."""
         return cls(spans[0].start, spans[-1].end)
 
     @property

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 Frames = list[tuple[int, int]]  # (first, end) of segments, in frames
 
 RATE = 16_000
-WINDOW = 512  # this and the next two as the Silero model was trained
+# The next three as the Silero model was trained.
+WINDOW = 512
 CONTEXT = 64
 STATE = (1, 1, 128)
 FRAME = WINDOW // 2  # samples, 16 ms: one level each

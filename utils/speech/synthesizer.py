@@ -55,7 +55,7 @@ class Synthesizer:
         return self
 
     def tried(self) -> "Synthesizer":
-        """Return it after a few codes and more than a window of sound: a device that cannot speak raises an error."""
+        """Make a few codes and more than a window of sound, which fails on a device that cannot speak; return self."""
         text = TokenizedText("", "", "", "", (), (1, 2), ())
         prompt = torch.zeros(1, 32, self.decoder.stack.dim)
         (made,) = self.decoder.generate([Sentence(text, max_codes=TRIED)], prompt, DEFAULTS)

@@ -216,7 +216,7 @@ def start(verb: str, config: Config, project: Project, *, before: Callable[[], o
 
 
 def lock(project: Project) -> contextlib.AbstractContextManager[None]:
-    """Hold what a process needs to change which runs there are and what they do."""
+    """Lock the runs of a project against other processes that create, start, stop or delete them."""
     return file_lock(project.runs / ".lock")
 
 

@@ -135,8 +135,9 @@ class PackedBatch:
         return PackedParts(*torch.split(self.numbers, sizes.tolist()))
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "PackedBatch":
-        starts = non_blocking and torch.device(device).type not in UNTESTED  # they may read what was freed by then
-        mel, numbers = (part.to(device, non_blocking=starts) for part in (self.mel, self.numbers))
+        # Apple's and Intel's GPUs may still read memory that has been freed.
+        non_blocking = non_blocking and torch.device(device).type not in UNTESTED
+        mel, numbers = (part.to(device, non_blocking=non_blocking) for part in (self.mel, self.numbers))
         return replace(self, mel=mel, numbers=numbers)
 
     def pin_memory(self) -> "PackedBatch":

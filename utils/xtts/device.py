@@ -30,8 +30,8 @@ KERNELS = "100"  # more than the vocoder has layers
 BF16_FLAGS = ("amx_bf16", "avx512_bf16")  # CPU flags of bf16 hardware on Linux
 
 GPUS = ("cuda", "mps", "xpu")  # as torch names them: NVIDIA's and AMD's, Apple's, Intel's
-UNTESTED = GPUS[1:]  # tested on each machine before they train
-COUNTED = ("cuda", "xpu")  # torch counts the most memory that was in use
+UNTESTED = GPUS[1:]  # never used by the authors; each machine tests its own before it trains
+COUNTED = ("cuda", "xpu")  # of which torch knows the number, the names and the peak memory
 
 OUT_OF_MEMORY = (  # in the messages of libraries that allocate by themselves, and of devices other than CUDA
     "CUBLAS_STATUS_ALLOC_FAILED",
@@ -71,7 +71,7 @@ def own_device(name: str = "auto") -> torch.device:
 
 
 def exact_device(name: str = "auto") -> str:
-    """Return the device for what is stored: audio codes must be those of a CPU, and other GPUs were not compared."""
+    """Return the device that encodes clips: its codes must be those of a CPU, and only CUDA was compared with one."""
     kind = choose_device(name)
     return "cpu" if kind in UNTESTED else kind
 
@@ -94,10 +94,7 @@ class Precision:
 
 
 def choose_precision(
-    device: torch.device | str,
-    *,
-    wanted: bool = True,
-    capability: tuple[int, int] | None = None,
+    device: torch.device | str, *, wanted: bool = True, capability: tuple[int, int] | None = None
 ) -> Precision:
     """Choose the fastest precision that the hardware supports.
 
@@ -229,7 +226,7 @@ def _as_owner(gpu: torch.device, work: Callable[[], T]) -> T:
 
 def _owner(gpu: torch.device) -> ThreadPoolExecutor:
     with _first:
-        return _owners.setdefault(gpu, ThreadPoolExecutor(1, "gpu", _own, (gpu,)))  # which starts with its first work
+        return _owners.setdefault(gpu, ThreadPoolExecutor(1, "gpu", _own, (gpu,)))  # a spare one starts no thread
 
 
 def _own(gpu: torch.device) -> None:

@@ -42,7 +42,7 @@ class OffloadedAdamW(Optimizer):
 
     Each update copies one weight and its gradient to the CPU, updates the weight there and copies it back, while the
     next one is being transferred. No copy of the weights stays in RAM. On a CPU, weights are updated in place, bit for
-    bit as by torch.optim.AdamW, whose ``settings`` it takes, all of them. ``staged`` forces the copies, for tests.
+    bit as by torch.optim.AdamW, all of whose ``settings`` are required. ``staged`` forces the copies, for tests.
     """
 
     def __init__(self, params: Iterable[Any], *, staged: bool | None = None, **settings: Any) -> None:  # noqa: ANN401
