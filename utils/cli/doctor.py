@@ -5,9 +5,10 @@ import dataclasses
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from utils.cli.runs import add_output
+from utils.config.base import Device
 from utils.studio import paths
 from utils.studio.facts import UsageError
 from utils.system.doctor import Finding, examine
@@ -23,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gpu",
         nargs="?",
-        choices=["auto", "cuda", "mps", "xpu", "cpu"],
+        choices=get_args(Device),
         const="auto",
         help="test every kernel and switch on the GPU (at most three minutes) and write gpu-certificate.json and .md; "
         "training and speech then avoid what failed. cpu tests the processor instead",

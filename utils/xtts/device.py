@@ -213,8 +213,9 @@ def on_gpu_thread(work: Callable[[], T]) -> T:
 
 def _numbered(gpu: torch.device) -> torch.device:
     """Return a GPU with its number, which is that of the current one unless it has one."""
-    current = getattr(torch.get_device_module(gpu), "current_device", int)  # there is one Apple GPU, 0
-    return torch.device(gpu.type, current() if gpu.index is None else gpu.index)
+    if gpu.index is not None:
+        return gpu
+    return torch.device(gpu.type, torch.get_device_module(gpu).current_device() if gpu.type in COUNTED else 0)
 
 
 def _as_owner(gpu: torch.device, work: Callable[[], T]) -> T:
