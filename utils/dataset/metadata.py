@@ -254,11 +254,12 @@ def _listed_clips(path: Path, split: Split, problems: list[Fact]) -> Iterator[Cl
     problems += [LineProblem(path, 0, "unreadable_list", str(problem)) for problem in listing.problems]
     for row in listing.clips:
         name = row.audio.replace("\\", "/")
-        seconds = header_seconds(path.parent / name)
+        sound = path.parent / name
+        seconds = header_seconds(sound)
         if seconds is None or not row.text:
             problems.append(LineProblem(path, row.line, "unreadable" if seconds is None else "no_text", name))
             continue
-        with (path.parent / name).open("rb") as file:
+        with sound.open("rb") as file:
             content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
         whole = Span(0.0, seconds)
         yield Clip(content, content, name, whole, row.speaker or "speaker", row.text, name, content, split=split)

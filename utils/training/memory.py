@@ -21,7 +21,7 @@ from utils.xtts.device import GPUS, choose_precision, free_and_total, gpu_name, 
 
 GIB = 2**30
 RESERVE = {
-    **dict.fromkeys(GPUS, round(0.6 * GIB)),  # CUDA context and libraries; an assumption, not measured
+    **dict.fromkeys(GPUS, round(0.6 * GIB)),  # context and libraries of the GPU; an assumption, not measured
     "cpu": round(0.8 * GIB),  # this process after its imports: 757 MiB on Linux with torch 2.11
 }
 FRAGMENTATION = 0.1  # share added for gaps between blocks of memory; an assumption

@@ -30,7 +30,7 @@ def use_tf32(
 
 
 def lacks_tf32(device: torch.device | str, capability: tuple[int, int] | None = None) -> str:
-    """Return why a device has no TF32: its kind, or its compute capability; empty if it has it."""
+    """Return why a device has no TF32: its kind, ROCm, or its compute capability; empty if it has it."""
     kind = torch.device(device).type
     if kind != "cuda":
         return kind
