@@ -27,7 +27,7 @@ MAX_ROWS = 60
 
 
 def build_text(context: Context) -> gr.Textbox:
-    text = gr.Textbox(SAMPLES[0], lines=5, max_lines=10, elem_id="speech-text", **labels("inference.text"))
+    text = gr.Textbox(SAMPLES[0], lines=4, max_lines=10, elem_id="speech-text", **labels("inference.text"))
     counter = gr.HTML(elem_id="counter")
     with gr.Accordion(t("common.pronunciation_preview"), open=False):
         readings = gr.HTML(elem_id="text-readings")
