@@ -13,18 +13,14 @@ from utils.core.workers import ReportShare, run_in_processes
 
 
 @pytest.fixture(autouse=True)
-def six_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with six cores, on which the user has set nothing."""
+def quota(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of a quota, which is not there yet, on a machine with six cores, where the user has set nothing."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
+    monkeypatch.setattr(threads, "QUOTA", tmp_path / "cpu.max")
     for name in (THREADS, *PASSIVE):
         monkeypatch.setenv(name, "")  # so that it is restored, whatever prepare_libraries() sets
         monkeypatch.delenv(name)
-
-
-def set_quota(folder: Path, monkeypatch: pytest.MonkeyPatch, quota: str) -> None:
-    path = folder / "cpu.max"
-    path.write_text(f"{quota} 100000\n")
-    monkeypatch.setattr(threads, "QUOTA", path)
+    return tmp_path / "cpu.max"
 
 
 def threads_of_torch(_task: int, _report: ReportShare) -> int:
@@ -45,24 +41,20 @@ def test_children_wait_passively_unless_the_user_says_otherwise(monkeypatch: pyt
     assert in_child(*PASSIVE) == ["200", "0", "PASSIVE"]
 
 
-@pytest.mark.parametrize(("quota", "cores"), [("max", 6), ("250000", 3), ("50000", 1), ("1600000", 6)])
-def test_a_container_has_the_cores_of_its_quota(
-    quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_quota(tmp_path, monkeypatch, quota)
+@pytest.mark.parametrize(("allowed", "cores"), [("max", 6), ("250000", 3), ("50000", 1), ("1600000", 6)])
+def test_a_container_has_the_cores_of_its_quota(allowed: str, cores: int, quota: Path) -> None:
+    quota.write_text(f"{allowed} 100000\n")
     assert available_cores() == cores
 
 
-def test_a_process_has_no_more_threads_than_its_container_has_cores(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_quota(tmp_path, monkeypatch, "200000")
+def test_a_process_has_no_more_threads_than_its_container_has_cores(quota: Path) -> None:
+    quota.write_text("200000 100000\n")
     prepare_libraries()
     assert in_child(THREADS) == ["2"]
 
 
-def test_the_number_of_a_user_stays_in_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_quota(tmp_path, monkeypatch, "200000")
+def test_the_number_of_a_user_stays_in_a_container(quota: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quota.write_text("200000 100000\n")
     monkeypatch.setenv(THREADS, "4")
     prepare_libraries()
     assert in_child(THREADS) == ["4"]

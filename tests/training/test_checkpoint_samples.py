@@ -1,6 +1,7 @@
 """Samples are what inference says with the checkpoint, and training goes on as if nothing had been spoken."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,7 +13,6 @@ from utils import gpt_train
 from utils.config import SpeechConfig
 from utils.core.errors import RunError
 from utils.media.encoding import to_pcm16
-from utils.speech.synthesizer import Synthesizer
 from utils.studio.loading import chosen_checkpoint, chosen_voice
 from utils.training.facts import SamplesFailed
 from utils.xtts import checkpoints
@@ -54,15 +54,10 @@ def test_only_a_sentence_that_cannot_be_spoken_is_skipped(dataset: Path, tmp_pat
 
 
 def test_a_processor_speaks_samples_in_fp32(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[tuple[str, str]] = []
-
-    def open_voice(checkpoint: Path, device: str, precision: str, output: Path) -> Synthesizer:
-        opened.append((device, precision))
-        return chosen_checkpoint(checkpoint, device, precision, output)
-
-    monkeypatch.setattr(gpt_train, "chosen_checkpoint", open_voice)
+    opened = Mock(wraps=chosen_checkpoint)
+    monkeypatch.setattr(gpt_train, "chosen_checkpoint", opened)
     trained(tmp_path / "project", dataset, sample_texts=TEXT, max_steps=1, save_step=1)
-    assert opened == [("cpu", "fp32")]
+    assert [call.args[1:3] for call in opened.call_args_list] == [("cpu", "fp32")]
 
 
 def test_the_best_checkpoint_wins(tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
