@@ -2,7 +2,6 @@
 
 import logging
 import threading
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,20 +10,14 @@ import pytest
 import torch
 
 from tests.fake_gpus import FakeGpu, Redirected
-from tests.speech import amharic_model
 from utils.config import SpeechConfig
-from utils.speech.synthesizer import open_voice
+from utils.speech.synthesizer import Synthesizer, open_voice
 from utils.speech.vocoder import Vocoder
 from utils.xtts import device
 from utils.xtts.device import UNTESTED, Lane, choose_device, to_device, to_host, trim_memory
 
 TEXT = "ሰላም ለዓለም"
 SETTINGS = SpeechConfig(tries=1, trim=False)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return amharic_model.build(tmp_path_factory.mktemp("amharic"))
 
 
 @pytest.fixture(params=UNTESTED)
@@ -34,10 +27,10 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 @pytest.mark.slow
-def test_auto_speaks_there_what_it_says_on_a_processor(kind: str, folder: Path) -> None:
-    wanted = open_voice(folder, "cpu", "fp32").speak(TEXT, SETTINGS)
+def test_auto_speaks_there_what_it_says_on_a_processor(kind: str, model: Synthesizer) -> None:
+    wanted = model.speak(TEXT, SETTINGS)
     with Redirected(kind) as there:
-        voice = open_voice(folder)
+        voice = open_voice(model.model.folder)
         assert (voice.precision.device, voice.precision.gpt, voice.precision.vocoder) == (kind, "fp32", "fp32")
         assert not voice.decoder.uses_graphs
         before = there.placed
@@ -48,7 +41,7 @@ def test_auto_speaks_there_what_it_says_on_a_processor(kind: str, folder: Path) 
 
 @pytest.mark.slow
 def test_a_gpu_that_cannot_speak_is_replaced_by_the_processor(
-    kind: str, folder: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    kind: str, model: Synthesizer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     sound = Vocoder.sound
 
@@ -59,7 +52,7 @@ def test_a_gpu_that_cannot_speak_is_replaced_by_the_processor(
 
     monkeypatch.setattr(Vocoder, "sound", refuse)
     with Redirected(kind), caplog.at_level(logging.WARNING):
-        voice = open_voice(folder, kind, "fp32")
+        voice = open_voice(model.model.folder, kind, "fp32")
         assert voice.precision.device == "cpu"
         assert voice.precision.gpt_reason.why == "requested"
         assert voice.speak(TEXT, SETTINGS).samples.size
