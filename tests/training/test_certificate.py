@@ -14,7 +14,9 @@ from torch.utils.checkpoint import checkpoint
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from tests.fake_gpus import FakeGpu
 from tests.random_base import random_base
+from tests.training.certificates import write_certificate
 from tests.training.running import events, settings, trained
 from utils import gpt_train
 from utils.cli import doctor
@@ -37,6 +39,7 @@ from utils.training.speedups import blocks
 from utils.training.update_checks import difference
 from utils.xtts import certificate as stored
 from utils.xtts.certificate import DECODING, GPT, THREADS, VOCODING, Certificate, Check
+from utils.xtts.device import GPUS
 from utils.xtts.facts import KernelsUntested
 
 pytestmark = pytest.mark.slow
@@ -45,11 +48,9 @@ CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def path(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(gpu_test, "SIZES", gpu_test.SIZES[:1])  # without the wide layer
-    path = tmp_path / "gpu-certificate.json"
-    monkeypatch.setattr(paths, "GPU_CERTIFICATE", path)
-    return path
+    return certificate
 
 
 def failed(name: str, monkeypatch: pytest.MonkeyPatch, config: TrainConfig | None = None) -> str:
@@ -206,11 +207,10 @@ def test_settings_that_the_small_model_or_a_cpu_cannot_have_do_not_fail(
 
 def test_the_doctor_does_not_count_what_failed_with_other_settings(capsys: pytest.CaptureFixture[str]) -> None:
     config = TrainConfig.load(update_checks.REFERENCE)
-    found = [Check(name, passed=True, detail="") for name in gpu_test.checks(CPU, config)]
-    other = Check("run with other settings", passed=False, detail="differs by 3.0e+00")
-    Certificate(stored.machine(CPU), "2026-11-24", (*found, other)).write(paths.GPU_CERTIFICATE)
+    other = "run with other settings"
+    write_certificate(paths.GPU_CERTIFICATE, (*gpu_test.checks(CPU, config), other), {other})
     assert doctor.run(argparse.Namespace(gpu="cpu", file=update_checks.REFERENCE, json=True)) == 0
-    assert other.name not in capsys.readouterr().out
+    assert other not in capsys.readouterr().out
 
 
 def test_the_doctor_refuses_settings_without_a_device_to_test() -> None:
@@ -246,8 +246,7 @@ def test_a_stop_loses_nothing_that_was_found(path: Path, monkeypatch: pytest.Mon
 
 
 def write(*failing: str) -> None:
-    checks = tuple(Check(name, passed=False, detail="differs by 3.0e+00") for name in failing)
-    Certificate(stored.machine(CPU), "2026-11-24", checks).write(paths.GPU_CERTIFICATE)
+    write_certificate(paths.GPU_CERTIFICATE, failing, failing)
 
 
 def test_a_switch_that_failed_is_replaced() -> None:
@@ -310,8 +309,7 @@ def test_a_run_names_the_kernels_that_no_test_has_passed_with(path: Path, tmp_pa
 
 def test_the_cure_of_untested_kernels_tests_them(path: Path, tmp_path: Path, dataset: Path) -> None:
     config = settings(tmp_path / "project", dataset)
-    passed = tuple(Check(name, passed=True, detail="") for name in gpu_test.checks(CPU, config))
-    Certificate(stored.machine(CPU), "2026-11-24", passed).write(path)
+    write_certificate(path, gpu_test.checks(CPU, config))
     file = tmp_path / "run.yaml"
     file.write_text(config.to_signed_yaml())
     doctor.run(argparse.Namespace(gpu="cpu", file=file, json=True))
@@ -349,23 +347,23 @@ def test_settings_that_fail_only_together_are_replaced_except_what_saves_memory(
     assert safe_config(TrainConfig(), CPU, path)[1] == []
 
 
-def test_runs_avoid_what_failed_in_the_test_of_the_first(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", GPUS)
+def test_runs_avoid_what_failed_in_the_test_of_the_first(
+    kind: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: list[list[str]] = []
-    names = gpu_test.checks(torch.device("cuda"))
-    found = tuple(Check(name, passed=name != "fused attention", detail="differs") for name in names)
 
     def read_lines(arguments: list[str], **_: object) -> list[str]:
         started.append(arguments)
-        Certificate("cpu", "2026-11-24", found).write(path)
+        write_certificate(path, gpu_test.checks(torch.device(kind)), {"fused attention"})
         return []
 
-    monkeypatch.setattr(gpt_train, "choose_device", lambda _name: "cuda")
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda _device: "a GPU")
-    monkeypatch.setattr(stored, "machine", lambda _device: "cpu")
-    monkeypatch.setattr(gpu_test, "read", stored.read)
+    FakeGpu(monkeypatch, kind)
+    monkeypatch.setattr(stored, "machine", lambda _device: kind)  # that of NVIDIA's asks the driver
     monkeypatch.setattr(gpt_train, "read_lines", read_lines)
     for _ in range(2):
         facts: list[Fact] = []
-        assert not gpt_train.certified(TrainConfig(), path, facts.append, never_stop).enable_sdpa
+        config = gpt_train.certified(TrainConfig(), path, facts.append, never_stop)
+        assert (config.device, config.enable_sdpa) == ("auto", False)
         assert [fact.switch for fact in facts if isinstance(fact, SettingReplaced)] == ["fused attention"]
-    assert started == [["-m", "utils", "doctor", "--gpu", "cuda", "--config", str(path)]]
+    assert started == [["-m", "utils", "doctor", "--gpu", kind, "--config", str(path)]]

@@ -5,17 +5,15 @@ from typing import Any
 
 import pytest
 
+from tests.training.certificates import write_certificate
 from tests.training.running import events, resume, settings, trained
 from utils.config import TrainConfig
-from utils.studio import paths
 from utils.studio.runs import Run
 from utils.training import gpu_test, resume_state
 from utils.training.errors import TrainingError
 from utils.training.facts import OptimizerStartsAnew, SettingReplaced
 from utils.training.gpu_test import Switch
-from utils.xtts import certificate as stored
 from utils.xtts import checkpoints
-from utils.xtts.certificate import Certificate, Check
 
 pytestmark = pytest.mark.slow
 
@@ -25,17 +23,10 @@ FAILED = ("fused attention", "averaged weights", "resuming, deterministic", ADAF
 
 
 @pytest.fixture(autouse=True)
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def path(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     known = (*gpu_test.switches(), ADAFACTOR)
     monkeypatch.setattr(gpu_test, "switches", lambda: known)
-    path = tmp_path / "gpu-certificate.json"
-    monkeypatch.setattr(paths, "GPU_CERTIFICATE", path)
-    return path
-
-
-def write(path: Path, *failed: str) -> None:
-    checks = tuple(Check(name, passed=name not in failed, detail="differs by 3.0e+00") for name in FAILED)
-    Certificate(stored.machine("cpu"), "2026-11-29", checks).write(path)
+    return certificate
 
 
 def continued(run: Run, **changes: object) -> None:
@@ -50,10 +41,10 @@ def saved(run: Run) -> resume_state.Snapshot:
 def test_it_resumes_after_a_test_with_another_result(
     first: tuple[str, ...], second: tuple[str, ...], path: Path, tmp_path: Path, dataset: Path
 ) -> None:
-    write(path, *first)
+    write_certificate(path, FAILED, first)
     run = trained(tmp_path / "project", dataset, **CHOSEN)
     assert (saved(run).settings["enable_ema"], saved(run).ema is None) == (not first, bool(first))
-    write(path, *second)
+    write_certificate(path, FAILED, second)
     continued(run)
     assert [event["step"] for event in events(run, "train")] == [1, 2, 3, 4, 5]
     assert {event["switch"] for event in events(run, SettingReplaced.kind)} == set(FAILED)
@@ -62,23 +53,23 @@ def test_it_resumes_after_a_test_with_another_result(
 
 
 def test_its_newest_checkpoint_can_be_continued_too(path: Path, tmp_path: Path, dataset: Path) -> None:
-    write(path, *FAILED)
+    write_certificate(path, FAILED, FAILED)
     run = trained(tmp_path / "project", dataset, **CHOSEN)
     (run.folder / checkpoints.RESUME_FOLDER / checkpoints.RESUME_STATE).write_text("{")
-    write(path)
+    write_certificate(path, FAILED)
     continued(run)
     assert saved(run).update == 5
 
 
 def test_a_setting_that_somebody_changed_is_still_refused(path: Path, tmp_path: Path, dataset: Path) -> None:
-    write(path, *FAILED)
+    write_certificate(path, FAILED, FAILED)
     run = trained(tmp_path / "project", dataset, **CHOSEN)
     with pytest.raises(TrainingError):
         continued(run, enable_ema=False)
 
 
 def test_a_run_that_finds_its_batch_size_keeps_what_was_chosen(path: Path, tmp_path: Path, dataset: Path) -> None:
-    write(path, *FAILED)
+    write_certificate(path, FAILED, FAILED)
     run = trained(tmp_path / "project", dataset, **CHOSEN, find_batch_size=True)
     wanted = settings(tmp_path / "project", dataset, **CHOSEN)
     found = TrainConfig.load_own(run.config)

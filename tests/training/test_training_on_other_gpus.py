@@ -10,15 +10,15 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from tests.fake_gpus import MEMORY, FakeGpu, Redirected
+from tests.training.certificates import write_certificate
 from tests.training.running import figures, same, trained, weights
 from utils import gpt_train
 from utils.config import TrainConfig
 from utils.core.facts import Fact, Optimization, never_stop
-from utils.studio import paths
 from utils.training import gpu_test, launcher, memory
 from utils.training.distribution import make_accelerator
 from utils.training.errors import TrainingError
-from utils.training.facts import GpuTest, SettingReplaced
+from utils.training.facts import SettingReplaced
 from utils.training.gpu_test import PLAIN, SIZES, safe_config
 from utils.training.metrics import Throughput
 from utils.training.optimizations import TrainingOptimizer, optimized_gpt
@@ -26,8 +26,6 @@ from utils.training.optimizers import make_optimizer
 from utils.training.probe import peak_memory
 from utils.training.speedups.adamw import OffloadedAdamW
 from utils.training.speedups.blocks import repeated_numbers
-from utils.xtts import certificate as stored
-from utils.xtts.certificate import Certificate, Check
 from utils.xtts.device import UNTESTED, exact_device, own_device
 
 
@@ -37,28 +35,19 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     return str(request.param)
 
 
-@pytest.fixture
-def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "gpu-certificate.json"
-    monkeypatch.setattr(paths, "GPU_CERTIFICATE", path)
-    return path
-
-
-def tested(path: Path, kind: str, *failed: str) -> None:
-    names = gpu_test.checks(torch.device(kind), TrainConfig())
-    checks = tuple(Check(name, passed=name not in failed, detail="differs by 3.0e+00") for name in names)
-    Certificate(stored.machine(kind), "2026-11-29", checks).write(path)
+def tested(certificate: Path, kind: str, *failed: str) -> None:
+    write_certificate(certificate, gpu_test.checks(torch.device(kind)), failed, kind)
 
 
 @pytest.mark.slow
 def test_auto_trains_there_as_on_a_processor(
-    kind: str, path: Path, tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, certificate: Path, tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[list[str]] = []
 
     def read_lines(arguments: list[str], **_: object) -> list[str]:
         started.append(arguments)
-        tested(path, kind)
+        tested(certificate, kind)
         return []
 
     monkeypatch.setattr(gpt_train, "read_lines", read_lines)
@@ -92,28 +81,24 @@ def test_codes_are_computed_where_they_are_exact(kind: str) -> None:
 
 
 @pytest.mark.parametrize("is_tested", [False, True])
-def test_a_gpu_on_which_plain_training_is_not_shown_to_work_is_not_used(kind: str, is_tested: bool, path: Path) -> None:
+def test_a_gpu_on_which_plain_training_is_not_shown_to_work_is_not_used(
+    kind: str, is_tested: bool, certificate: Path
+) -> None:
     if is_tested:
-        tested(path, kind, PLAIN)
-    config, changes = safe_config(TrainConfig(), kind, path)
+        tested(certificate, kind, PLAIN)
+    config, changes = safe_config(TrainConfig(), kind, certificate)
     assert config.device == "cpu"
     assert changes == [
         SettingReplaced(PLAIN, "device=cpu", "differs by 3.0e+00" if is_tested else "the test did not end")
     ]
 
 
-def test_what_failed_there_is_replaced(kind: str, path: Path) -> None:
-    tested(path, kind, "fused attention")
-    config, changes = safe_config(TrainConfig(), kind, path)
-    assert (config.device, config.enable_sdpa) == ("auto", False)
-    assert [change.switch for change in changes] == ["fused attention"]
-
-
-def test_a_run_on_the_processor_needs_no_test(kind: str, path: Path) -> None:
+@pytest.mark.usefixtures("kind")
+def test_a_run_on_the_processor_needs_no_test(certificate: Path) -> None:
     facts: list[Fact] = []
     config = TrainConfig(device="cpu")
-    assert gpt_train.certified(config, path, facts.append, never_stop) == config
-    assert not [fact for fact in facts if isinstance(fact, GpuTest)], kind
+    assert gpt_train.certified(config, certificate, facts.append, never_stop) == config
+    assert facts == []
 
 
 def test_every_switch_says_what_it_does_there(kind: str) -> None:
