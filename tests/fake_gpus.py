@@ -1,7 +1,6 @@
 """GPUs that are not there: torch finds Apple's or Intel's, and what is put on it is on the processor."""
 
 import threading
-from types import SimpleNamespace
 from typing import Any
 
 import accelerate.state
@@ -60,9 +59,7 @@ class FakeGpu:
                 "is_current_stream_capturing": lambda: False,
                 "set_device": lambda _device: None,
                 "get_device_name": lambda *_: f"a GPU that torch calls {kind}",
-                "get_device_properties": lambda *_: SimpleNamespace(total_memory=MEMORY),
                 "mem_get_info": lambda *_: (MEMORY // 2, MEMORY),
-                "memory_allocated": lambda *_: 1 << 30,
                 "max_memory_allocated": lambda *_: 2 << 30,
                 "reset_peak_memory_stats": lambda *_: None,
             }

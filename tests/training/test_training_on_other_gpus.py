@@ -1,7 +1,8 @@
 """Training on the GPUs of Apple and Intel: rehearsed with tensors on the processor, NOT RUN THERE."""
 
-from functools import partial
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -165,13 +166,9 @@ def test_a_layer_that_is_computed_again_has_the_same_dropout(
     is_repaired: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gpu = FakeGpu(monkeypatch, "mps")
-    layer, x = Dropout(gpu.generator), torch.ones(4, requires_grad=True)
-    once = partial(checkpoint, layer, x, use_reentrant=False)
-    if is_repaired:
-        again = repeated_numbers(torch.mps.get_rng_state())
-        result = once(context_fn=lambda: (repeated_numbers(torch.mps.get_rng_state()), again))
-    else:
-        result = once()
-    result.sum().backward()
+    layer, state = Dropout(gpu.generator), torch.mps.get_rng_state()
+    repair: dict[str, Any] = {"context_fn": lambda: (nullcontext(), repeated_numbers(state))}
+    x = torch.ones(4, requires_grad=True)
+    checkpoint(layer, x, use_reentrant=False, **(repair if is_repaired else {})).sum().backward()
     first, second = layer.drawn
     assert torch.equal(first, second) == is_repaired
