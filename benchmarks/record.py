@@ -106,7 +106,7 @@ def hardware(device: str) -> str:
         return torch.cuda.get_device_name()
     info = Path("/proc/cpuinfo")
     found = re.search(r"model name\s*:\s*(.+)", info.read_text(encoding="utf-8")) if info.is_file() else None
-    name = found[1].strip() if found else platform.processor() or platform.machine()
+    name = found[1].strip() if found else platform.machine()
     return f"{name}, {os.cpu_count()} cores"
 
 

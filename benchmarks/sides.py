@@ -1,7 +1,7 @@
 """The sides of a comparison, each a process of its own: one works while the others wait, and its memory is its own.
 
 A process is started afresh (not forked), so that its peak is its own, and lives through all rounds, so that only its
-first round pays for warming up.
+first round pays for warming up. Our side waits between products as the program does, plain coqui-tts as torch does.
 """
 
 import contextlib
@@ -13,8 +13,11 @@ import re
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple, Self
+from unittest.mock import patch
 
 import psutil
+
+from utils.core.threads import prepare_libraries
 
 MIB = 2**20
 
@@ -45,7 +48,10 @@ class Side:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, worker, device, threads, values))
-        self.process.start()
+        with patch.dict(os.environ):
+            if not worker.endswith(":Coqui"):
+                prepare_libraries()
+            self.process.start()
         theirs.close()
         self.notes: list[str] = self._answer()
 

@@ -67,7 +67,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
                 })  # fmt: skip
                 print(side.notes, found[-1], flush=True)
         memory = [side.memory() for side in sides]
-        names = [f"GPT {gpt}, vocoder {vocoder}" for gpt, vocoder in (side.notes for side in sides)]
+        names = ["GPT {}, vocoder {}".format(*side.notes) for side in sides]
 
     def best(what: str) -> list[float]:
         return [min(each[what] for each in found) for found in rounds]
@@ -102,8 +102,8 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
 
 def open_side(name: str, options: argparse.Namespace, folder: Path, precision: str) -> Side:
     """Start a side."""
-    values = folder, options.device, precision
-    return Side(f"benchmarks.speech_sides:{name}", options.device, options.threads, *values)
+    device = options.device
+    return Side(f"benchmarks.speech_sides:{name}", device, options.threads, folder, device, precision)
 
 
 def main() -> None:
