@@ -55,5 +55,5 @@ def test_a_test_that_would_exhaust_the_computer_is_refused(monkeypatch: pytest.M
     monkeypatch.setattr(Device, "detect", lambda *_: Device("cpu", 2**24, "a small computer", half=False))
     assert main(["memory-test", *TINY]) == 1
     output = capsys.readouterr()
-    assert "NotEnoughMemoryError" in output.err
+    assert "PlanDoesNotFitError" in output.err
     assert "measured peak" not in output.out
