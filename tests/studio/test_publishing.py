@@ -156,6 +156,7 @@ def test_other_files_are_not_overwritten(ready: LoadedModel, project: Project, t
 def test_an_export_replaces_only_its_own_files(ready: LoadedModel, tmp_path: Path) -> None:
     publish(ready, tmp_path / "voice", PublishOptions(safetensors=True), "old")
     (tmp_path / "voice" / "mine.txt").write_text("mine")
+    (tmp_path / "voice" / wheel_name()).rename(tmp_path / "voice" / "amharic_text-1.1.0-py3-none-any.whl")
     publish(ready, tmp_path / "voice", PublishOptions(), "new")
     assert {path.name for path in (tmp_path / "voice").iterdir()} == PUBLISHED_FILES | {"mine.txt"}
     assert [path.name for path in tmp_path.iterdir()] == ["voice"]

@@ -63,7 +63,8 @@ def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: 
         _check_half_precision(opened)
     _require_space(folder, _weights_size(opened, half=options.half), options)
     state, tokenizer, about = _exported(opened, options)
-    with replace_folder(folder, (*ALL_FILES, amharic_wheel.wheel_name())) as new:
+    earlier = (path.name for path in folder.glob(f"{amharic_wheel.NAME}-*.whl"))  # of another version
+    with replace_folder(folder, (*ALL_FILES, *earlier)) as new:
         model = new / "model"
         write_ready(model, opened.folder, state, tokenizer, opened.reference, about, half=options.half)
         _move_up(model, () if options.for_training else TRAINING_FILES)
