@@ -1,3 +1,3 @@
 """Errors, paths, storage, events, addresses and languages: the base of every other package."""
 
-VERSION = "1.1.0"
+VERSION = "2.0.0"
