@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from benchmarks.record import conclude, faster, parser, row, share
 from benchmarks.sides import Side
 from benchmarks.training_material import heads
-from tools import random_model
+from testing import random_model
 from utils.config import SpeechConfig
 from utils.media.rates import CODE_SECONDS
 

@@ -39,7 +39,7 @@ class Round(NamedTuple):
 
 def write_material(folder: Path, options: argparse.Namespace) -> None:
     """Write the clips and the model into an empty folder, from a seed."""
-    from tools import random_model
+    from testing import random_model
     from utils.dataset.clip import Clip, Source
     from utils.dataset.store import Store
     from utils.recognition.spans import Span

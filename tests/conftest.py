@@ -48,7 +48,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small model of random weights; nobody changes it."""
-    from tools import random_model
+    from testing import random_model
 
     return random_model.build(
         tmp_path_factory.mktemp("models") / "tiny-random", sizes=random_model.RandomModelSize(layers=2)

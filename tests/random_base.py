@@ -5,7 +5,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from tools import random_model
+from testing import random_model
 
 
 @functools.cache

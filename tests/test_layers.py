@@ -93,6 +93,18 @@ def test_only_the_registry_names_the_integrations() -> None:
     assert [name for name, text in texts.items() if '"utils.integrations' in text] == ["utils.core.integrations"]
 
 
+SHARED = {"utils", "testing"}
+BESIDE = {"testing": SHARED, "tests": {*SHARED, "tests", "benchmarks"}, "tools": {*SHARED, "tools", "benchmarks"}}
+
+
+@pytest.mark.parametrize("folder", BESIDE)
+def test_tests_and_tools_do_not_import_each_other(folder: str) -> None:
+    others = {"utils", "testing", "tests", "tools", "benchmarks"} - BESIDE[folder]
+    paths = [path for path in (ROOT / folder).rglob("*.py") if "gpu" not in path.parts]  # tools/gpu runs the tests
+    tops = {path: {name.partition(".")[0] for name in imports(path.read_text("utf-8"))} for path in paths}
+    assert [path for path, names in tops.items() if names & others] == []
+
+
 def circle(graph: dict[str, set[str]]) -> list[str]:
     """Return modules that import each other in a circle; empty if there are none."""
     try:

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ["utils", "tests", "testing", "benchmarks", "tools", "configs"]
 TEXTS = {".css", ".html", ".js", ".toml", ".tsv", ".yaml"}
 LONG = 250  # nodes of a function
 
@@ -21,7 +22,7 @@ def nodes(tree: ast.AST) -> int:
 def main(arguments: list[str]) -> None:
     """Print the totals, the long functions, or the files of a folder."""
     sizes, texts = Counter[str](), Counter[str]()
-    folders = arguments[1:] if arguments[:1] == ["--files"] else ["utils", "tests", "benchmarks", "tools", "configs"]
+    folders = arguments[1:] if arguments[:1] == ["--files"] else FOLDERS
     for path in (path for folder in folders for path in sorted((ROOT / folder).rglob("*"))):
         name = path.relative_to(ROOT)
         parts = {name.parts[0], "/".join(name.parts[:2])} if name.parts[0] == "utils" else {name.parts[0]}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from tools import random_model
+from testing import random_model
 from utils.__main__ import main
 from utils.cli.field_test import Findings, codec, files, gpt, sizes, speakers, survive, values, vocabulary, vocoder
 

@@ -3,6 +3,8 @@
 import importlib
 import pkgutil
 import string
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,10 @@ from typing import Any
 import pytest
 
 import utils
-from tools import translations
 from utils.core import wording
 from utils.core.errors import AmharicTtsError
-from utils.core.facts import Fact, Progress, Unrecognised, WarningFact
-from utils.core.fields import literals
+from utils.core.facts import Fact, Progress
+from utils.core.paths import ROOT
 from utils.dataset.facts import ReasonTotal
 from utils.media.facts import AudioFileError
 from utils.xtts.facts import ModelFileError
@@ -40,25 +41,9 @@ def typed() -> list[Any]:
     return [kind for kind in found if kind.__module__.startswith("utils.") and not kind.__subclasses__()]
 
 
-def test_every_fact_has_a_text_in_every_language() -> None:
-    missing = [
-        kind.__name__
-        for kind in typed()
-        if kind not in {Unrecognised, WarningFact}
-        and (kind.__name__ not in wording.rows() or not all(wording.rows()[kind.__name__][1:]))
-    ]
-    assert missing == []
-
-
-def test_every_reason_has_a_text_in_every_language() -> None:
-    ids = [
-        f"{owner}.{value}"
-        for each in typed()
-        for name, owner in each.reasons.items()
-        for value in literals(each.fields[name])
-    ]
-    assert ids
-    assert [name for name in ids if name not in wording.rows() or not all(wording.rows()[name][1:])] == []
+def test_every_text_is_used_and_translated() -> None:
+    command = [sys.executable, "-m", "tools.translations"]
+    assert subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout == ""
 
 
 def test_the_text_of_a_reason_has_the_gaps_of_the_whole() -> None:
@@ -87,10 +72,6 @@ def test_every_gap_is_a_field() -> None:
         if gap and gap not in kind.fields
     ]
     assert wrong == []
-
-
-def test_every_text_is_used() -> None:
-    assert translations.unused() == []
 
 
 def test_every_row_has_three_columns_and_its_own_id() -> None:

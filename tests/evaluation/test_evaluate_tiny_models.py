@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from testing import random_model
 from tests.dataset.recordings import babble
-from tools import random_model
 from utils.__main__ import main
 from utils.evaluation.evaluate import EvaluatedModel, unique_names
 from utils.evaluation.report import load

@@ -10,7 +10,7 @@ import soundfile
 from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tools import random_model
+from testing import random_model
 from utils.core import VERSION
 from utils.core.paths import ROOT
 

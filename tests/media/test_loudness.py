@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import resample_poly
 
-from tools.random_model import synthetic_speech
+from testing.random_model import synthetic_speech
 from utils.media.audio import Samples
 from utils.media.loudness import Normalizer, loudness, normalized
 from utils.media.rates import OUTPUT_RATE as RATE

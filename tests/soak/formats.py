@@ -15,8 +15,8 @@ import numpy as np
 import soundfile
 import torch
 
+from testing import random_model
 from tests.dataset.recordings import sample_texts
-from tools import random_model
 from utils.config import DatasetConfig, TrainConfig
 from utils.core import storage
 from utils.core.errors import AmharicTtsError

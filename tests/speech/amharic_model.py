@@ -4,9 +4,9 @@ from pathlib import Path
 
 import torch
 
-from tools import random_model
-from tools.tiny_voice.widen import widen
-from tools.untrained import new_vocoder
+from testing import random_model
+from testing.untrained import new_vocoder
+from testing.widen import widen
 from utils.xtts.export import write_ready
 from utils.xtts.files import MODEL_FILE
 from utils.xtts.model import VOCODER_PREFIX, load_gpt

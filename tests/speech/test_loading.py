@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor
 
+from testing import random_model
 from tests.xtts.exporting import plain_model, with_adapter
-from tools import random_model
 from utils.core import folders, storage
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import ROOT, TINY_MODEL

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from tools.random_model import synthetic_speech
+from testing.random_model import synthetic_speech
 from utils.config import SpeechConfig
 from utils.core.errors import ConfigError
 from utils.core.facts import Fact, Stop, StopRequested

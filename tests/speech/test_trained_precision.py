@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from benchmarks.precision import agreement, sound_distance
+from testing import random_model
 from tests.speech.small_decoder import sentence
 from tests.training.running import events, trained
 from tests.training.trainable import WORDS, write_dataset
-from tools import random_model
 from utils.config import SpeechConfig
 from utils.speech.decoder import Decoder
 from utils.speech.loading import LoadedModel, open_model

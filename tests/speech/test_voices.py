@@ -12,9 +12,9 @@ import soundfile
 import torch
 from safetensors.torch import save
 
+from testing import random_model
 from tests.training.small_gpt import liven
 from tests.xtts.exporting import plain_model
-from tools import random_model
 from utils.config import DEFAULT_VOICE
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import PARTIAL

@@ -5,9 +5,9 @@ import random
 import numpy as np
 import pytest
 
+from testing.planted_words import KINDS, Take, plant, read_take, repaired
 from tests.dataset.recordings import sentences
 from tests.speech.made_speech import reading
-from tools.planted_words import KINDS, Take, plant, read_take, repaired
 from utils.config import SpeechConfig
 from utils.media.audio import Samples
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from testing import random_model
 from tests.dataset.layouts import audio, srt, write
 from tests.xtts.exporting import RUN, SECRET, finished_run, trained_state, with_adapter
-from tools import random_model
 from utils.__main__ import main
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary

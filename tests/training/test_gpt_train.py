@@ -8,9 +8,9 @@ import psutil
 import pytest
 import torch
 
+from testing import random_model
 from tests.training.running import events, figures, resume, settings, trained
 from tests.training.trainable import write_dataset
-from tools import random_model
 from utils.core.errors import AmharicTtsError
 from utils.studio.paths import Project
 from utils.studio.runs import Run

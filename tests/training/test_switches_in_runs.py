@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 
+from testing import random_model
 from tests.random_base import random_base
 from tests.training.running import events, figures, trained, weights
-from tools import random_model
 from utils.speech.precision import Measurement, measurement
 from utils.studio import paths
 from utils.studio.paths import Project

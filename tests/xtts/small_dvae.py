@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tools.untrained import new_dvae
+from testing.untrained import new_dvae
 
 PUBLISHED = (512, 1024, 512)  # width of the first layer, number of codes, width of a code
 SMALL = (16, 64, 16)

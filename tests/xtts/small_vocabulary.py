@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tools.random_model import small_vocabulary
+from testing.random_model import small_vocabulary
 
 
 def vocabulary_data(*, without: Iterable[str] = ()) -> dict[str, Any]:

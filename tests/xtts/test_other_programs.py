@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import torch
 
+from testing import random_model
 from tests.xtts.exporting import finished_run
-from tools import random_model
 from utils.core.paths import TINY_MODEL
 from utils.speech.loading import open_model
 from utils.studio.paths import Project

@@ -6,8 +6,8 @@ import pytest
 import soundfile
 import torch
 
+from testing import random_model
 from tests.xtts.exporting import plain_model
-from tools import random_model
 from utils.core import folders
 from utils.core.errors import StorageError
 from utils.media import audio

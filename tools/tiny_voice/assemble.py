@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from testing.widen import widen
 from tools.tiny_voice.kit.__main__ import GPT, VOCODER
-from tools.tiny_voice.widen import widen
 from utils.core.folders import replace_folder
 from utils.core.storage import read_json, write_atomically
 from utils.media.rates import RATE

@@ -1,7 +1,7 @@
 """Write pictures of all states of all tabs, in both languages, light and dark, wide and narrow; check each with axe.
 
-Run it as ``python -m tools.screenshots FOLDER [WORD...]``; it takes some minutes. With words, only states whose names
-contain one of them are shown. The exit code is 1 if axe-core finds something serious.
+Run it as ``python -m tests.ui.screenshots FOLDER [WORD...]``; it takes some minutes. With words, only states whose
+names contain one of them are shown. The exit code is 1 if axe-core finds something serious.
 """
 
 import argparse

@@ -20,7 +20,7 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import Whitespace
 from torch import Tensor, nn
 
-from tools.untrained import new_config, new_dvae, new_vocoder
+from testing.untrained import new_config, new_dvae, new_vocoder
 from utils.core import languages
 from utils.core.folders import replace_folder
 from utils.core.storage import file_lock, make_folder, read_text

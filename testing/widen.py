@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from tools.untrained import new_vocoder
+from testing.untrained import new_vocoder
 
 LENGTH, DIRECTION = ".parametrizations.weight.original0", ".parametrizations.weight.original1"
 FILLER = 0.01  # for values that do not matter; a row of zeros would have no direction
