@@ -1,7 +1,7 @@
 # On Windows run the commands themselves, with .venv\Scripts\python.exe instead of $(PY).
 PY = .venv/bin/python
 
-.PHONY: check quick coverage readme lint format test test-slow test-gpu bench bench-toy docs lock
+.PHONY: check quick coverage readme lint format test test-slow test-gpu soak bench bench-toy docs lock
 
 check: lint coverage readme   ## all checks and tests
 	$(PY) -m pytest -n 0 -m "alone and not gpu and not network"
@@ -34,6 +34,9 @@ test-slow:      ## fast, slow and browser tests
 
 test-gpu:       ## on a machine with a CUDA device
 	$(PY) -m pytest -n 0 -m gpu
+
+soak:           ## ten minutes of kills, full disks, clock jumps, damaged files and competing writers, with a new seed
+	SOAK_ROUNDS=1 SOAK_FILES=60 SOAK_SEED=$(shell date +%s) $(PY) -m pytest -n 0 -s -m "" tests/soak
 
 bench:          ## all CPU benchmarks; see benchmarks/README.md
 	$(PY) -m benchmarks

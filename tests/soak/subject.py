@@ -24,7 +24,7 @@ from utils.training import resume_state
 from utils.xtts import checkpoints
 
 T = TypeVar("T")
-PATIENCE = 180.0  # seconds that a start and a save may take on a busy machine
+PATIENCE = 600.0  # seconds that a start and a save may take on a busy machine
 
 
 class Lost(Exception):  # noqa: N818  # a finding, not an error
