@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
@@ -273,6 +274,31 @@ def audio_book_chapters(folder: Path) -> None:
     epub(folder / "book.epub", [f"<h1>{title}</h1><p>{text}</p>" for title, text in titles])
 
 
+@layout({"9": TEXTS["s1"], "10": TEXTS["s2"], "11": TEXTS["s3"]})
+def a_line_for_each_recording(folder: Path) -> None:
+    for name in ("9", "10", "11"):
+        audio(folder, f"{name}.m4a", 3)
+    write(folder, "text.txt", lines("{text}"))
+
+
+@layout(speakers={"Almaz", "ከበደ"})
+def a_folder_for_each_speaker(folder: Path) -> None:
+    for speaker, names in {"Almaz": ("s1", "s2"), "ከበደ": ("s3",)}.items():
+        for name in names:
+            audio(folder, f"{speaker}/{name}.wav")
+        write(folder, f"{speaker}/text.txt", [f"{name}.wav {TEXTS[name]}" for name in names])
+
+
+@layout({"talk": LONG}, is_timed=True, speakers={"SARA"})
+def interview(folder: Path) -> None:
+    audio(folder, "talk.m4a", 8)
+    write(
+        folder,
+        "talk.srt",
+        srt().replace(TEXTS["s1"], f"SARA: {TEXTS['s1']}").replace(TEXTS["s3"], f"ABEBE: {TEXTS['s3']}"),
+    )
+
+
 def epub(path: Path, chapters: list[str]) -> None:
     names = [f"c{number}.xhtml" for number in range(len(chapters))]
     items = "".join(f'<item id="{name}" href="{name}"/>' for name in names)
@@ -373,7 +399,7 @@ def xtts_finetune_webui(folder: Path) -> None:
     write(folder, "lang.txt", "am")
 
 
-@layout({"talk": LONG}, is_timed=True, speakers={"almaz"}, problems=("translation",))
+@layout({"talk": LONG}, is_timed=True, speakers={"almaz"}, problems=("translation", "comments"))
 def elan(folder: Path) -> None:
     audio(folder, "talk.wav", 8)
     slots = "".join(
@@ -394,7 +420,9 @@ def elan(folder: Path) -> None:
         "talk.eaf",
         f'<ANNOTATION_DOCUMENT><HEADER><MEDIA_DESCRIPTOR MEDIA_URL="file:///c:/talk.wav"/></HEADER><TIME_ORDER>{slots}'
         f'</TIME_ORDER><TIER TIER_ID="tx" PARTICIPANT="almaz">{marks}</TIER>'
-        f'<TIER TIER_ID="translation" PARENT_REF="tx">{other}</ANNOTATION></TIER></ANNOTATION_DOCUMENT>',
+        f'<TIER TIER_ID="translation" PARENT_REF="tx">{other}</ANNOTATION></TIER>'
+        f'<TIER TIER_ID="comments">{re.sub("[ሀ-፼]+", "coughs", marks)}</TIER>'
+        "</ANNOTATION_DOCUMENT>",
     )
 
 

@@ -118,7 +118,7 @@ Language: am
 ዛሬ ዛሬ ነው
  
 
-00:00:04.010 --> 00:00:06.000 align:start position:0%
+00:00:05.010 --> 00:00:06.000 align:start position:0%
 ዛሬ ዛሬ ነው
 ነገ አይደለም
 """  # noqa: W293 - the blanks are in the files of the best-known site
@@ -126,12 +126,27 @@ Language: am
 
 def test_rolling_captions_are_read_once(tmp_path: Path) -> None:
     cues, warnings = read(tmp_path, ROLLING, "talk.am.vtt")
-    assert cues == "0-2 ሰላም ለሁላችሁ | 2.01-4 ዛሬ ዛሬ ነው | 4.01-6 ነገ አይደለም"
+    assert cues == "0-2 ሰላም ለሁላችሁ | 2.01-4 ዛሬ ዛሬ ነው | 5.01-6 ነገ አይደለም"
     assert any("roll" in warning for warning in warnings)
     growing = srt("0-1 አዎ | 1-2 አዎ ነው | 2-3 አዎ ነው ይሁን")
     assert read(tmp_path, growing)[0] == "0-1 አዎ | 1-2 ነው | 2-3 ይሁን"
     repeated = "0-1 አዎ | 1-2 አዎ | 2-3 ነው | 3-4 ይሁን"
     assert read(tmp_path, srt(repeated)) == (repeated, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        srt("0-1 SARA: ሀ | 1-2 ለ | 3-4 ABEBE: ሐ | 4-5 መ\nSARA: ሠ"),
+        srt("0-1 <v Sara>ሀ</v> | 1-2 ለ | 3-4 <v Abebe>ሐ</v> | 4-5 መ\n<v Sara>ሠ"),
+    ],
+    ids=["names in capitals", "tags"],
+)
+def test_a_speaker_talks_until_another_one_is_named(tmp_path: Path, text: str) -> None:
+    (tmp_path / "talk.srt").write_text(text, encoding="utf-8")
+    cues, _ = read_cues(tmp_path / "talk.srt")
+    speakers = [" ".join(cue.speakers).title() for cue in cues]
+    assert (speakers, [cue.text for cue in cues]) == (["Sara", "Sara", "Abebe", "Abebe Sara"], ["ሀ", "ለ", "ሐ", "መ ሠ"])
 
 
 def test_notes_names_and_styles_of_vtt_are_not_text(tmp_path: Path) -> None:
@@ -177,7 +192,7 @@ def test_a_file_without_cues_is_refused(tmp_path: Path, content: str | bytes, na
     [
         ([3601, 3605], 10, [1, 5], "1 h"),
         ([3601, 3605], 5400, [3601, 3605], ""),  # an hour of music first
-        ([1, 3605, 8], 10, [1, 5, 8], "1 cue (1:00:05.0)"),
+        ([1, 3605, 8], 10, [1, 8], "1 cue (1:00:05.0)"),
         ([1, 50, 60], 10, [1], "2 cues (0:00:50.0, 0:01:00.0)"),
         ([1, 9.5], 10, [1, 9.5], ""),  # half a second beyond
     ],

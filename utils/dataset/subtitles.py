@@ -8,9 +8,9 @@ milliseconds and last lines that are numbers, and takes VTT notes and cue names 
 import html
 import re
 import warnings
-from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -32,7 +32,9 @@ SUFFIXES = frozenset({".srt", ".vtt", *PYSUBS2_FORMATS})
 TAG = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{[\\*][^{}]*\}|\{[yY]:[^{}]*\}")
 NOTE = re.compile(r"\[[^\[\]]*\]|[♪♫♬♩]+")  # [applause], [music]: not speech
 TURN = re.compile(r"^\s*(?:[-–—](?!\d)\s*|>{1,3}\s*)+")  # the dash or >> that opens a turn; -5 is a number
-LABEL = re.compile(r"^\s*([^\W\d_][\w'’.-]*(?: [\w'’.-]+)?)\s*[:：፦፥]\s+(?=\S)")
+NAME = r"([^\W\d_][\w'’.-]*(?: [\w'’.-]+)?)"
+LABEL = re.compile(rf"^\s*{NAME}\s*[:：፦፥]\s+(?=\S)")
+VOICE = re.compile(rf"<v(?:\.[\w.]+)?\s+{NAME}\s*>")  # of VTT
 SAYING = re.compile(r"(?:^| )(?:አለ|አለች|አሉ|አልኩ|አልኳት|አልኩት|አላት|አላቸው|ይላል|ትላለች|ይላሉ)$")  # "he said:" belongs to the text
 MIN_LABELS = 3  # a word and a colon that occur less often may belong to the text
 
@@ -40,7 +42,6 @@ SHORT_OVERLAP = 0.5  # seconds; a shorter overlap is an imprecise border, a long
 MIN_CUE = 0.3  # seconds; enough for one word
 SLACK = 1.0  # seconds that a cue may end after its recording without a warning
 HOUR = 3600.0
-START = attrgetter("span.start")
 
 Parsed = tuple[list[Cue], list[tuple[int, str]]]  # cues with all their lines, and the lines that cannot be parsed
 
@@ -74,7 +75,7 @@ def read_cues(path: Path) -> tuple[list[Cue], list[Fact]]:
     cues = _drop_unusable(cues, repairs)
     cues = _drop_repeated(cues, repairs)
     cues = _drop(cues, lambda cue: is_garbled(cue.text), "garbled", repairs)
-    return _end_overlaps([Cue(cue.span, cue.text.replace("\n", " ")) for cue in cues], repairs), repairs.facts
+    return _end_overlaps([replace(cue, text=cue.text.replace("\n", " ")) for cue in cues], repairs), repairs.facts
 
 
 def fit_cues(cues: Sequence[Cue], seconds: float, name: str) -> tuple[list[Cue], list[Fact]]:
@@ -84,7 +85,7 @@ def fit_cues(cues: Sequence[Cue], seconds: float, name: str) -> tuple[list[Cue],
 
 
 def fit_to_recording(cues: list[Cue], seconds: float, repairs: Repairs) -> list[Cue]:
-    """Shift cues by whole hours where that fits, and drop those after the end of the recording, with a warning."""
+    """Shift all cues by whole hours if that fits, and drop those after the end of the recording, with a warning."""
     cues = _remove_hours(cues, seconds, repairs)
     repairs.note("late", [cue for cue in cues if cue.span.start >= seconds])
     inside = [cue for cue in cues if cue.span.start < seconds]
@@ -175,27 +176,35 @@ def _parse_with_pysubs2(text: str, path: Path, name: str) -> Parsed:
 
 
 def _clean_text(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
-    """Strip tags, notes and speaker names from the text."""
+    """Strip tags, notes and speaker names from the text; a speaker talks until another one is named."""
     plain = [(cue.span, [_remove_tags(line) for line in cue.text.split("\n")]) for cue in cues]
     lines = [line for _, of_cue in plain for line in of_cue]
     if notes := Counter(note.strip() for line in lines for note in NOTE.findall(line)):
         repairs.add("notes", len(notes), _counts(notes))
-    labels = _labels(lines)
+    labels = _labels(lines, {name for cue in cues for name in VOICE.findall(cue.text)})
     if labels:
         repairs.add("speakers", len(labels), _counts(labels))
     if len(labels) > 1:
         repairs.add("turns", len(labels))
-    return [Cue(span, _speech(of_cue, labels)) for span, of_cue in plain]
+    cleaned = []
+    talking = [""]
+    for span, of_cue in plain:
+        names = [name if name in labels else "" for name in map(_label, of_cue)]
+        talking = [names[0] or talking[-1], *filter(None, names[1:])]
+        cleaned.append(Cue(span, _speech(of_cue, labels), tuple(filter(None, dict.fromkeys(talking)))))
+    return cleaned
 
 
-def _labels(lines: Iterable[str]) -> Counter[str]:
-    """Count the names of speakers; one in Latin capitals counts from its first time."""
-    names = Counter(label for line in lines if (label := _label(NOTE.sub(" ", line))))
-    return Counter({name: n for name, n in names.items() if n >= MIN_LABELS or (name.isupper() and len(name) > 1)})
+def _labels(lines: Iterable[str], voices: set[str]) -> Counter[str]:
+    """Count the names of speakers; one in a tag or in Latin capitals counts from its first time."""
+    names = Counter(label for line in lines if (label := _label(line)))
+    sure = {name for name in names if name in voices or (name.isupper() and len(name) > 1)}
+    return Counter({name: n for name, n in names.items() if n >= MIN_LABELS or name in sure})
 
 
 def _remove_tags(line: str) -> str:
-    return TURN.sub("", html.unescape(TAG.sub("", line)).replace("\u200e", "").replace("\u200f", ""))
+    plain = TAG.sub("", VOICE.sub(r"\1: ", line))
+    return TURN.sub("", html.unescape(plain).replace("\u200e", "").replace("\u200f", ""))
 
 
 def _speech(lines: Iterable[str], labels: Counter[str]) -> str:
@@ -206,7 +215,7 @@ def _speech(lines: Iterable[str], labels: Counter[str]) -> str:
 
 def _label(line: str) -> str:
     """Return the name that opens a line."""
-    match = LABEL.match(line)
+    match = LABEL.match(NOTE.sub(" ", line))
     return match[1] if match and not SAYING.search(match[1]) else ""
 
 
@@ -234,19 +243,21 @@ def _drop_repeated(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
     if sum(map(bool, repeated)) < max(2, len(repeated) / 2):
         return unique
     repairs.add("rolling")
-    rest = ((cue.span, cue.text.split()[count:]) for cue, count in zip(unique, [0, *repeated], strict=True))
-    return [Cue(span, " ".join(words)) for span, words in rest if words]
+    rest = (replace(cue, text=" ".join(cue.text.split()[n:])) for cue, n in zip(unique, [0, *repeated], strict=True))
+    return [cue for cue in rest if cue.text]
 
 
 def _count_repeated(earlier: Cue, later: Cue) -> int:
-    """Count the first words of a cue that the cue before it showed already: whole lines, or all that it showed."""
-    if later.span.start - earlier.span.end > SHORT_OVERLAP:
-        return 0
+    """Count the first words of a cue that the cue before it showed already: whole lines, or all that it showed.
+
+    After a pause, a cue that shows nothing new is said again.
+    """
+    is_far = later.span.start - earlier.span.end > SHORT_OVERLAP
     before = earlier.text.split()
     now = later.text.split()
     lines = later.text.split("\n")
     whole = (len(" ".join(lines[:count]).split()) for count in range(1, len(lines) + 1))
-    return max((n for n in {*whole, len(before)} if 0 < n <= len(now) and before[-n:] == now[:n]), default=0)
+    return max((n for n in {*whole, len(before)} if 0 < n <= len(now) - is_far and before[-n:] == now[:n]), default=0)
 
 
 # Long because it is one pass over the cues: each meets what those before it have become.
@@ -265,10 +276,11 @@ def _end_overlaps(cues: list[Cue], repairs: Repairs) -> list[Cue]:
         if overlap <= 0:
             separate.append(cue)
         elif is_long_enough and last.span.end <= cue.span.end:
-            separate[-1:] = [Cue(Span(last.span.start, cue.span.start), last.text), cue]
+            separate[-1:] = [replace(last, span=Span(last.span.start, cue.span.start)), cue]
             ended.append(last)
         else:
-            separate[-1] = Cue(Span(last.span.start, max(last.span.end, cue.span.end)), f"{last.text} {cue.text}")
+            span = Span(last.span.start, max(last.span.end, cue.span.end))
+            separate[-1] = Cue(span, f"{last.text} {cue.text}", (*last.speakers, *cue.speakers))
             joined.append(cue)
     repairs.note("ended", ended)
     repairs.note("joined", joined)
@@ -276,40 +288,16 @@ def _end_overlaps(cues: list[Cue], repairs: Repairs) -> list[Cue]:
 
 
 def _remove_hours(cues: list[Cue], seconds: float, repairs: Repairs) -> list[Cue]:
-    """Shift cues after the end by whole hours: all cues, or those that then fall into a gap."""
-    if not cues or cues[-1].span.end <= seconds + SLACK:
+    """Shift all cues by whole hours, if they begin after the end of the recording and then fit."""
+    hours = int(cues[0].span.start // HOUR) if cues and cues[-1].span.end > seconds + SLACK else 0
+    if not hours or cues[-1].span.end - hours * HOUR > seconds + SLACK:
         return cues
-    hours = int(cues[0].span.start // HOUR)
-    if hours and cues[-1].span.end - hours * HOUR <= seconds + SLACK:
-        repairs.add("hours", hours)
-        return [_shifted(cue, hours) for cue in cues]
-    placed = [cue for cue in cues if cue.span.start < seconds]
-    moved = []
-    for cue in cues[len(placed) :]:
-        shifted = _only_fit(cue, placed, seconds)
-        insort(placed, shifted or cue, key=START)
-        moved += [cue] if shifted else []
-    repairs.note("moved", moved)
-    return placed
+    repairs.add("hours", hours)
+    return [replace(cue, span=_shifted(cue.span, hours)) for cue in cues]
 
 
-def _only_fit(cue: Cue, placed: Sequence[Cue], seconds: float) -> Cue | None:
-    """Return a cue shifted by whole hours, if exactly one number of hours fits it between the others."""
-    shifted = (_shifted(cue, hours) for hours in range(1, int(cue.span.start // HOUR) + 1))
-    fitting = [candidate for candidate in shifted if _fits(candidate, placed, seconds)]
-    return fitting[0] if len(fitting) == 1 else None
-
-
-def _shifted(cue: Cue, hours: int) -> Cue:
-    return Cue(Span(round(cue.span.start - hours * HOUR, 3), round(cue.span.end - hours * HOUR, 3)), cue.text)
-
-
-def _fits(cue: Cue, others: Sequence[Cue], seconds: float) -> bool:
-    """Return whether a cue lies inside the recording and between two of the others, which are in order."""
-    after = bisect_left(others, cue.span.start, key=START)
-    near = others[max(0, after - 1) : after + 1]
-    overlaps = any(cue.span.overlap(other.span) > 0 for other in near)
-    return not overlaps and cue.span.end <= seconds + SLACK
+def _shifted(span: Span, hours: int) -> Span:
+    return Span(round(span.start - hours * HOUR, 3), round(span.end - hours * HOUR, 3))
 
 
 def _counts(names: Counter[str]) -> str:

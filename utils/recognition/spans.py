@@ -46,6 +46,7 @@ class Cue:
 
     span: Span
     text: str
+    speakers: tuple[str, ...] = ()  # if the file names them
 
 
 def read_spans(path: Path, spans: Sequence[Span], rate: int = RATE) -> Iterator[Samples]:

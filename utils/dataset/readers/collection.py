@@ -18,6 +18,7 @@ from utils.dataset.readers.archives import foreign
 from utils.dataset.readers.facts import (
     AudioNotListed,
     AudioWithoutText,
+    FoldersAreSpeakers,
     ForeignFileError,
     LayoutFound,
     LinesRepeated,
@@ -36,6 +37,7 @@ from utils.recognition.spans import Cue, Span
 if TYPE_CHECKING:
     from utils.core.facts import Fact
 
+UNNAMED = "speaker"  # where neither a text nor a person says who talks
 WHOLE = 0.95  # of a recording: the times of its only row are its own
 LETTERS = re.compile(r"[^\W_]+")
 NAMES = 5  # in a fact about many files
@@ -49,6 +51,7 @@ class Collection:
     def __init__(self, folder: Folder, speaker: str) -> None:
         self.folder = folder
         self.speaker = speaker
+        self.speakers = folder.speakers() if speaker == UNNAMED else {}
         self.rows: dict[Path, dict[Path, list[Row]]] = defaultdict(lambda: defaultdict(list))  # by audio and source
         self.problems: list[Bad] = []
         self.notes: list[Fact] = []
@@ -96,6 +99,8 @@ class Collection:
         with_text = sorted(self.rows, key=lambda path: order.get(path, len(order)))
         recordings = [*map(self._recording, with_text), *self._without_text()]
         self._name_unused()
+        if any(recording.speaker in self.speakers.values() for recording in recordings):
+            self.notes.append(FoldersAreSpeakers(tuple(sorted(self.speakers.values()))))
         self.notes += dict.fromkeys(self.spare.values())
         return ScanResult(tuple(recordings), tuple(self.problems), tuple(self.notes))
 
@@ -114,7 +119,7 @@ class Collection:
         """Make a recording of the rows of one source."""
         source, rows, other = self._choose(path)
         file = self._file(path)
-        speaker, *more = dict.fromkeys(row.speaker for row in rows if row.speaker) or [self.speaker]
+        speaker, *more = dict.fromkeys(row.speaker for row in rows if row.speaker) or [self._speaker(path)]
         warnings = self.warnings[source]
         timed = [row for row in rows if row.span]
         if not timed or (source in self.lists and _is_whole(file, timed)):
@@ -124,11 +129,12 @@ class Collection:
         return Recording(file, speaker, "", tuple(cues), (*warnings, *repairs), turns, other)
 
     def _cues(self, source: Path, rows: list[Row]) -> list[Cue]:
-        """Return the rows as cues in order, and report those without times."""
+        """Return the rows as cues in order, and report those without times; one with two speakers has two rows."""
         for row in rows:
             if row.text and not row.span:
                 self.add(Bad(source, LineUnreadable(row.line, "times", row.text)))
-        return sorted((Cue(row.span, row.text) for row in rows if row.span), key=lambda cue: cue.span.start)
+        cues = dict.fromkeys(Cue(row.span, row.text) for row in rows if row.span)
+        return sorted(cues, key=lambda cue: cue.span.start)
 
     # Long because what is used, what is named and what is shown beside it follow from one comparison of the texts.
     def _choose(self, path: Path) -> tuple[Path, list[Row], tuple[Cue, ...]]:
@@ -147,6 +153,10 @@ class Collection:
         whole = Span(0.0, _seconds(self._file(path)))
         other_rows = of_source[different[0]]
         return source, of_source[source], tuple(Cue(row.span or whole, row.text) for row in other_rows if row.text)
+
+    def _speaker(self, path: Path) -> str:
+        """Return who talks in a recording if its text does not say it."""
+        return self.speakers.get(path.parent, self.speaker)
 
     def _file(self, path: Path) -> Path:
         """Return the file on the disk; ``path`` may be a place in an archive."""
@@ -179,7 +189,7 @@ class Collection:
                 self.add(Bad(scope, AudioNotListed(len(beside), names)))
         if silent:
             self.notes.append(AudioWithoutText(len(silent), tuple(path.name for path in silent[:NAMES])))
-        return [Recording(self.folder.files[path], self.speaker) for path in silent]
+        return [Recording(self.folder.files[path], self._speaker(path)) for path in silent]
 
     def _name_unused(self) -> None:
         """Name every text that was not used, and what was repaired in those that were."""

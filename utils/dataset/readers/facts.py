@@ -64,10 +64,10 @@ TextRepair = Literal[
     "ended",
     "joined",
     "hours",
-    "moved",
     "late",
     "long",
     "script",
+    "paired",
 ]
 
 
@@ -109,6 +109,12 @@ class AudioWithoutText(WarningFact):
     names: tuple[str, ...]
 
 
+class FoldersAreSpeakers(Fact):
+    """Recordings lie in a folder for each speaker, by the names of the folders."""
+
+    names: tuple[str, ...]
+
+
 class TextMightExist(WarningFact):
     """A recording has no text while a text was not used, so a recogniser does not replace it unasked."""
 
@@ -122,7 +128,7 @@ class MicrophoneChosen(Fact):
 
 
 class ColumnsGuessed(WarningFact):
-    """The columns of a list have other names than usual; they were told by their content."""
+    """The columns of a list have other names than usual; they were recognised by their content."""
 
     name: str
     columns: str

@@ -39,6 +39,10 @@ PACKED = (b"PK\3\4", b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"%PDF", b"\x1f\x8
 ABOUT = re.compile(r"(?i)(?:readme|licen[cs]e|notice|credits|changelog|copying|citation|lang\.txt$|.+\.info\.json$)")
 KIND = re.compile(r"(?i)[._-](?:forced|sdh|cc|default|auto|subs?|subtitles?|captions?|labels?)$")
 LANGUAGE = re.compile(r"(.+)[._-]([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|[A-Za-z]{4,12})")
+NO_SPEAKER = re.compile(  # folders that are not a person's
+    r"(?i)(?:(?!(?:speaker|spk|reader|person)).*\d.*|\W*|(?:train|test|eval|val|dev|valid)(?:ing|ation)?|"
+    r"(?:wav|mp3|flac|clip|audio|sound|recording|segment|voice|file|data|raw|clean|other|new|old)s?)"
+)
 UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")  # Label Studio puts this before the name of an upload
 SAMPLE_BYTES = 4096  # by which text is told from other data
 SAMPLE_TEXT, SAMPLE_LINES = 20_000, 50  # by which a layout is recognised
@@ -118,6 +122,15 @@ class Folder:
         self.packed = sorted(path for path in others if is_packed(path, files[path]))
         self.warnings: dict[Path, list[Fact]] = {}  # about the encoding of texts
         self._read: dict[Path, str] = {}
+
+    def speakers(self) -> dict[Path, str]:
+        """Return who talks in each folder with recordings, if they are folders beside each other with names."""
+        folders = {path.parent for path in self.media}
+        names = [folder.name for folder in folders]
+        are_beside = len(folders) > 1 and len({folder.parent for folder in folders}) == 1
+        return (
+            dict(zip(folders, names, strict=True)) if are_beside and not any(map(NO_SPEAKER.fullmatch, names)) else {}
+        )
 
     def add_media(self, path: Path) -> None:
         """Add a file as a recording whatever its suffix: the decoder decides."""

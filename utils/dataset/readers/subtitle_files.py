@@ -37,7 +37,8 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
         return
     cues, facts = read_cues(folder.files[path])
     for audio in media:
-        yield from (Row(path, audio, cue.text, span=cue.span) for cue in cues)
+        for cue in cues:
+            yield from (Row(path, audio, cue.text, speaker=name, span=cue.span) for name in cue.speakers or ("",))
     yield from (Note(path, fact) for fact in (*facts, *_check_script(folder, path, cues)))
 
 
