@@ -9,7 +9,7 @@ import pytest
 from tests.dataset.building import built, recordings
 from utils.__main__ import main
 from utils.config import TrainConfig
-from utils.core.wording import rows
+from utils.core.wording import rows, speaking
 from utils.studio.paths import CONFIGS, Project
 from utils.training.advice import TrainingData, advise
 
@@ -26,7 +26,10 @@ def data(minutes: float = 600, gib: float | None = 24.0, **values: object) -> Tr
 @pytest.mark.parametrize("language", ["am", "de"])
 def test_every_value_has_a_source(minutes: float, gib: float | None, version: str, language: str) -> None:
     advice = advise(data(minutes, gib, version=version, language=language))
-    texts = [item.text(part, spoken) for item in advice.recommendations for part in PARTS for spoken in ("en", "am")]
+    texts = []
+    for spoken in ("en", "am"):
+        with speaking(spoken):
+            texts += [item.text(part) for item in advice.recommendations for part in PARTS]
     assert not [text for text in texts if not text or text.startswith("advice.") or "{" in text]
     assert advice.config.version == version
     assert (CONFIGS / f"{advice.preset}.yaml").is_file()

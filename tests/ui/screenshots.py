@@ -22,11 +22,11 @@ from tests.ui.test_ui_accessibility import AXE, violations
 from tests.ui.test_ui_whole_way import WAY, click_through, field, open_tab
 from utils.config import TrainConfig
 from utils.core.processes import identity, machine
+from utils.core.wording import LANGUAGES
 from utils.studio import projects, runs, uploads
 from utils.studio.paths import CONFIGS, Project
 from utils.studio.run_state import State
 from utils.studio.runs import Run, Status
-from utils.ui.i18n import LANGUAGES
 
 SIZES = {1440: 900, 1024: 768, 390: 844}
 PATIENCE = 240_000  # milliseconds

@@ -13,7 +13,7 @@ from tests.run_kinds.count import CountConfig
 from tests.ui.data_folders import many_clips
 from tests.ui.serving import Seen, Served, choose_language, late_answers, one_tab, serving, settle
 from utils.core.processes import identity, machine
-from utils.core.wording import text
+from utils.core.wording import rows as phrases
 from utils.dataset.report import describe_dataset
 from utils.studio import projects, runs
 from utils.studio.run_state import State
@@ -76,13 +76,13 @@ def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served
 def test_the_language_is_remembered(seen: Seen) -> None:
     page = seen.page
     choose_language(page, "am")
-    expect(page.get_by_role("tab", name=text("data.tab", "am"))).to_be_visible()
+    expect(page.get_by_role("tab", name=phrases()["data.tab"].amharic)).to_be_visible()
     expect(page.locator("#readings")).to_contain_text("ማህደረ ትውስታ")
     settle(page)  # a reload breaks off what is still asked for, and the console says so
     page.reload()
-    expect(page.locator("#open-system")).to_have_text(text("common.settings", "am"))
+    expect(page.locator("#open-system")).to_have_text(phrases()["common.settings"].amharic)
     page.locator("#open-system").click()
-    expect(page.get_by_role("button", name=text("system.run_diagnostics", "am"))).to_be_visible()
+    expect(page.get_by_role("button", name=phrases()["system.run_diagnostics"].amharic)).to_be_visible()
     assert seen.complaints == []
 
 

@@ -14,10 +14,10 @@ from tests.run_kinds.count import CountConfig
 from tests.worded import worded
 from utils.core.errors import AmharicTtsError, DataError, RunBusyError
 from utils.core.paths import ROOT
-from utils.core.wording import TABLES, read_table
+from utils.core.wording import TABLES, read_table, speaking
 from utils.core.wording import rows as phrases
 from utils.studio.facts import RunActiveError
-from utils.ui.i18n import describe_error, speaking, t
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import show_errors
 
 ROWS = [row for table in (TABLES / "page").glob("*.tsv") for row in read_table(table)]

@@ -63,12 +63,14 @@ class AmharicTtsError(Fields, Exception):
     @property
     def message(self) -> str:
         """What happened and where, in English."""
-        return wording.describe(self)
+        with wording.speaking("en"):
+            return wording.describe(self)
 
     @property
     def hint(self) -> str:
         """How to fix it, in English."""
-        return wording.cure(self)
+        with wording.speaking("en"):
+            return wording.cure(self)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()

@@ -68,7 +68,8 @@ class Fact(Fields):
         return hash((type(self), *map(str, field_values(self).values())))
 
     def __str__(self) -> str:
-        return wording.describe(self)
+        with wording.speaking("en"):
+            return wording.describe(self)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in field_values(self).items())})"

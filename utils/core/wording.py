@@ -9,10 +9,15 @@ name>.<value>`` and a cure of its own under ``<class name>.<value>.cure``. Their
 A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{seconds:time}``, ``{share:percent}``,
 ``{start:clock}``, ``{size:bytes}``, ``{part:phase}``, ``{names:; }`` (what is between two), ``{loss:.3f}``,
 ``{counts:pairs}``, ``{clips:count clip|clips}`` ("1 clip", "3 clips").
+
+Everything that is written while ``speaking(language)`` is in that language, in this thread. Elsewhere it is English, as
+are logs, and the texts of errors and facts as such (``str``).
 """
 
+import contextlib
 import string
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -23,6 +28,8 @@ from utils.core.fields import Fields, field_values, reason_ids
 TABLES = Path(__file__).parent.parent / "wording"
 UNITS = ("B", "kB", "MB", "GB", "TB")
 MAX_COUNT = 100  # of seconds or minutes; more are written in the next unit
+LANGUAGES = {"en": "English", "am": "አማርኛ"}
+LANGUAGE = ContextVar("language", default="en")
 
 
 class Wording(NamedTuple):
@@ -38,39 +45,49 @@ def read_table(path: Path) -> list[Wording]:
     return [Wording(*line.split("\t")) for line in lines if line]
 
 
+@contextlib.contextmanager
+def speaking(language: object) -> Iterator[None]:
+    """Write in a language; a browser may ask for one that does not exist."""
+    token = LANGUAGE.set(language if isinstance(language, str) and language in LANGUAGES else "en")
+    try:
+        yield
+    finally:
+        LANGUAGE.reset(token)
+
+
 @cache
 def rows() -> dict[str, Wording]:
     return {row.id: row for table in sorted(TABLES.rglob("*.tsv")) for row in read_table(table)}
 
 
-def text(key: str, language: str = "en", values: Mapping[str, object] | None = None) -> str:
+def text(key: str, values: Mapping[str, object] | None = None) -> str:
     """Return a text with its gaps filled; an unknown id comes back as it is: nothing may fail for a missing text."""
     row = rows().get(key)
     if row is None:
         return key
-    chosen = row.amharic if language == "am" and row.amharic else row.english
-    return _Formatter(language).vformat(chosen, (), values) if values else chosen
+    chosen = row.amharic if LANGUAGE.get() == "am" and row.amharic else row.english
+    return _Formatter().vformat(chosen, (), values) if values else chosen
 
 
-def describe(thing: Fields | Enum | BaseException, language: str = "en") -> str:
+def describe(thing: Fields | Enum | BaseException) -> str:
     """Return what happened as a sentence, without the cure of an error."""
     if isinstance(thing, Enum):
-        return text(f"{type(thing).__name__}.{thing.value}", language)
+        return text(f"{type(thing).__name__}.{thing.value}")
     name = type(thing).__name__
     if isinstance(thing, Fields) and name in rows():
         plain = field_values(thing)
-        reasons = {field: text(key, language, plain) for field, key in reason_ids(thing).items() if key in rows()}
-        return text(name, language, plain | reasons)
+        reasons = {field: text(key, plain) for field, key in reason_ids(thing).items() if key in rows()}
+        return text(name, plain | reasons)
     return repr(thing) if isinstance(thing, Fields) else f"{name}: {thing}"
 
 
-def phase(part: str, language: str = "en") -> str:
+def phase(part: str) -> str:
     """Return the name of a phase; a part that is no phase, such as a file, has its own."""
     key = f"phase.{part}"
-    return text(key, language) if key in rows() else part
+    return text(key) if key in rows() else part
 
 
-def cure(error: BaseException, language: str = "en") -> str:
+def cure(error: BaseException) -> str:
     """Return how to fix an error, if there is a way."""
     if not isinstance(error, Fields):
         return ""
@@ -78,30 +95,29 @@ def cure(error: BaseException, language: str = "en") -> str:
     ids = (*reason_ids(error).values(), type(error).__name__)
     key = next((f"{each}.cure" for each in ids if f"{each}.cure" in rows()), "")
     if key:
-        return text(key, language, values)
+        return text(key, values)
     inner = next((value for value in values.values() if isinstance(value, BaseException)), None)
-    return cure(inner, language) if inner else ""
+    return cure(inner) if inner else ""
 
 
-def explain(error: BaseException, language: str = "en") -> str:
+def explain(error: BaseException) -> str:
     """Return what happened and how to fix it."""
-    message = describe(error, language)
-    advice = cure(error, language)
-    label = f"{text('common.cure', language)}፦ " if language == "am" and advice else ""
-    return f"{message} {label}{advice}".rstrip()
+    advice = cure(error)
+    label = f"{text('common.cure')}፦ " if LANGUAGE.get() == "am" and advice else ""
+    return f"{describe(error)} {label}{advice}".rstrip()
 
 
-def time(seconds: float, language: str = "en") -> str:
+def time(seconds: float) -> str:
     """Write a length of time in the unit that suits it, with a decimal below ten: ``8 s``, ``3.3 min``, ``25 h``."""
     units = {"time.seconds": 1, "time.minutes": 60, "time.hours": 3600}
     key = next((name for name, unit in units.items() if round(seconds / unit) < MAX_COUNT), "time.hours")
     count = seconds / units[key]
-    return text(key, language, {"count": f"{round(count, 1 if count < 10 else None):g}"})
+    return text(key, {"count": f"{round(count, 1 if count < 10 else None):g}"})
 
 
-def join_list(parts: Iterable[object], language: str = "en") -> str:
+def join_list(parts: Iterable[object]) -> str:
     """Join the parts of a list with the comma of the language."""
-    return ("፣ " if language == "am" else ", ").join(map(str, parts))
+    return ("፣ " if LANGUAGE.get() == "am" else ", ").join(map(str, parts))
 
 
 def clock(seconds: float) -> str:
@@ -123,9 +139,6 @@ def size(count: float) -> str:
 class _Formatter(string.Formatter):
     """Fills gaps; a field that is missing is left open."""
 
-    def __init__(self, language: str) -> None:
-        self.language = language
-
     def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401, ARG002
         return kwargs.get(str(key), f"{{{key}}}")
 
@@ -136,23 +149,23 @@ class _Formatter(string.Formatter):
             one, _, many = format_spec.removeprefix("count ").partition("|")
             return f"{value:,} {one if value == 1 else many or one}"
         if format_spec in FORMATS and (format_spec == "phase" or not isinstance(value, str)):
-            return FORMATS[format_spec](value, self.language)
+            return FORMATS[format_spec](value)
         if isinstance(value, (Fields, Enum)):
-            cured = cure(value, self.language) if isinstance(value, BaseException) else ""
-            return f"{describe(value, self.language)} {cured}".rstrip()
+            cured = cure(value) if isinstance(value, BaseException) else ""
+            return f"{describe(value)} {cured}".rstrip()
         if isinstance(value, (list, tuple)):
             written = (self.format_field(item, "") for item in value)
-            return format_spec.join(written) if format_spec else join_list(written, self.language) or "–"
+            return format_spec.join(written) if format_spec else join_list(written) or "–"
         return str(value) if isinstance(value, (str, Path)) else format(value, format_spec)
 
 
-FORMATS: dict[str, Callable[[Any, str], str]] = {  # of a value, in a language
+FORMATS: dict[str, Callable[[Any], str]] = {  # of a value
     "phase": phase,
     "time": time,
     "list": join_list,
-    "clock": lambda seconds, _: clock(seconds),
-    "minutes": lambda seconds, _: f"{seconds / 60:.1f}",
-    "bytes": lambda count, _: size(count),
-    "pairs": lambda values, _: "; ".join(f"{name}: {value}" for name, value in values.items()),
-    "percent": lambda share, _: f"{share:.0%}".replace("%", " %"),
+    "clock": clock,
+    "minutes": lambda seconds: f"{seconds / 60:.1f}",
+    "bytes": size,
+    "pairs": lambda values: "; ".join(f"{name}: {value}" for name, value in values.items()),
+    "percent": lambda share: f"{share:.0%}".replace("%", " %"),
 }

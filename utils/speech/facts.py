@@ -50,14 +50,15 @@ class Flag:
             raise ValueError(f"unknown flag: {stored['kind']}")
         return cls(**{**stored, "words": tuple(stored.get("words", ()))})
 
-    def text(self, language: str = "en") -> str:
+    def text(self) -> str:
         figures = vars(self)
         has_figures = any((self.seconds, self.count, self.share, self.late, self.words))
         key = f"FlagKind.{self.kind}"
-        return wording.text(key if has_figures else f"{key}.plain", language, figures)
+        return wording.text(key if has_figures else f"{key}.plain", figures)
 
     def __str__(self) -> str:
-        return self.text()
+        with wording.speaking("en"):
+            return self.text()
 
 
 class SentenceCheck(Protocol):

@@ -34,8 +34,8 @@ class ScoredClip(NamedTuple):
     reason: Fact
     text: str
 
-    def title(self, language: str) -> str:
-        return f"{self.score:.0%} · {wording.describe(self.reason, language)} · {self.text[:40]}"
+    def title(self) -> str:
+        return f"{self.score:.0%} · {wording.describe(self.reason)} · {self.text[:40]}"
 
 
 def add(project: Project, path: Path) -> Path:
@@ -111,10 +111,10 @@ def score_clips(clips: Sequence[tuple[Path, str]]) -> Iterator[ScoredClip]:
             yield ScoredClip(path, result.total, result.quality, text)
 
 
-def describe(path: Path, language: str) -> str:
+def describe(path: Path) -> str:
     """Describe how good a reference a clip is, or why it is none."""
     result = _score(path)
-    return wording.describe(result.quality or result.error or Unrecognised(path.name), language)
+    return wording.describe(result.quality or result.error or Unrecognised(path.name))
 
 
 @cached_while_unchanged(2048)

@@ -34,11 +34,11 @@ class State:
     error: dict[str, Any] = dataclasses.field(default_factory=dict)  # with which it failed
     lines: int = 0  # that events.jsonl had at least
 
-    def reason(self, language: str = "en") -> str:
+    def reason(self) -> str:
         """Return why the run has ended."""
         if self.error:
-            return wording.explain(error_from_json(self.error), language)
-        return self.message or (wording.describe(self.stop, language) if self.stop else "")
+            return wording.explain(error_from_json(self.error))
+        return self.message or (wording.describe(self.stop) if self.stop else "")
 
     @property
     def is_alive(self) -> bool:

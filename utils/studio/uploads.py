@@ -238,8 +238,8 @@ def remove_uploads(project: Project, names: Iterable[str], kind: str = UPLOADS) 
 
 
 # From the kind of input that is quickest to look at to the slowest.
-def preview(name: str, language: str = "en", *, spoken: str = AMHARIC.code) -> InputPreview:
-    """Look at an input without decoding any audio; its problems are worded in a language."""
+def preview(name: str, *, spoken: str = AMHARIC.code) -> InputPreview:
+    """Look at an input without decoding any audio."""
     if is_remote(name):
         if is_url(name) and not can_download():
             raise InputError("no_package", "yt-dlp")
@@ -252,10 +252,10 @@ def preview(name: str, language: str = "en", *, spoken: str = AMHARIC.code) -> I
     if path.is_file() and (is_media(path) or is_subtitle(path) or is_transcript(path)):
         siblings = sorted(other for other in path.parent.iterdir() if other.is_file())
         return pair_files([path, *counterparts(path, siblings)])
-    return _preview_dataset(name, language, spoken)
+    return _preview_dataset(name, spoken)
 
 
-def _preview_dataset(name: str, language: str, spoken: str) -> InputPreview:
+def _preview_dataset(name: str, spoken: str) -> InputPreview:
     """Read a folder or a list as a preparation would."""
     path = expand_home(name)
     scan = find_recordings([path], language=spoken)
@@ -268,17 +268,17 @@ def _preview_dataset(name: str, language: str, spoken: str) -> InputPreview:
             raise InputError("no_media", name)
         return content
     clips = sum(bool(recording.text or recording.cues) for recording in scan.recordings)
-    return InputPreview(clips=clips, problems=tuple(_problems(scan, language)), has_tables=is_packed)
+    return InputPreview(clips=clips, problems=tuple(_problems(scan)), has_tables=is_packed)
 
 
-def _problems(scan: ScanResult, language: str) -> Iterator[str]:
+def _problems(scan: ScanResult) -> Iterator[str]:
     for note in scan.notes:
         if not isinstance(note, LayoutFound | AudioWithoutText):
-            yield describe(note, language)
+            yield describe(note)
     for problem in scan.problems:
         if not isinstance(problem.reason, NotOnDisk):
             reason = problem.reason
-            said = describe(reason, language) if isinstance(reason, Fields) else reason
+            said = describe(reason) if isinstance(reason, Fields) else reason
             yield f"{problem.path.name}: {said}"
 
 

@@ -65,9 +65,9 @@ class Recommendation(NamedTuple):
     why: str
     numbers: tuple[float, ...] = ()  # in the reason, as ``{n0}``
 
-    def text(self, part: Literal["reason", "source"], language: str = "en") -> str:
+    def text(self, part: Literal["reason", "source"]) -> str:
         values = {f"n{number}": value for number, value in enumerate(self.numbers)}
-        return wording.text(f"advice.{self.why}.{part}", language, values)
+        return wording.text(f"advice.{self.why}.{part}", values)
 
 
 @dataclass(frozen=True)

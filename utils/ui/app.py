@@ -19,6 +19,7 @@ from utils.core import monitor
 from utils.core.addresses import is_loopback
 from utils.core.errors import DownloadError
 from utils.core.storage import make_folder
+from utils.core.wording import LANGUAGES, speaking
 from utils.core.wording import rows as phrases
 from utils.server.connections import BackgroundServer, bind, server_config, url
 from utils.server.origins import Site, trusted_networks
@@ -28,7 +29,7 @@ from utils.studio.facts import UploadError
 from utils.ui import step_bar, views
 from utils.ui.checked_blocks import CheckedBlocks
 from utils.ui.html import ASSETS, html, styles
-from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, speaking, t
+from utils.ui.i18n import Choices, Phrase, heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Live, PageContext, Panel, PanelRequest, toggle
 from utils.ui.projects import build_picker, build_project_panel, empty_trash, project_names
 from utils.ui.tabs.data import tab as data

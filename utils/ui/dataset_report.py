@@ -11,6 +11,7 @@ import soundfile
 
 from utils.core import wording
 from utils.core.errors import AmharicTtsError
+from utils.core.wording import LANGUAGE, describe, speaking
 from utils.dataset.clip import Clip
 from utils.dataset.report import MEASURED, WRONG_SHOWN, DatasetReport, SpeakerReport
 from utils.dataset.statistics import FEW, DatasetLengths
@@ -18,7 +19,7 @@ from utils.media import audio
 from utils.recognition.signal_checks import HUM_BELOW_VOICE, NOISE_BELOW_SPEECH, REVERBERANT_SECONDS, TELEPHONE_HZ
 from utils.ui import views
 from utils.ui.html import html, styles
-from utils.ui.i18n import LANGUAGE, describe, speaking, t
+from utils.ui.i18n import t
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.clip_render import reason_text
 from utils.ui.views import cell
@@ -70,9 +71,9 @@ def _texts(report: DatasetReport, folder: Path) -> list[tuple[str, list[dict[str
 def _cards(report: DatasetReport) -> str:
     total, counted = report.account.total, report.statistics
     cards = {
-        "data.clips_in_use": f"{len(counted.seconds)} · {views.duration(sum(counted.seconds))}",
-        "data.not_in_use": views.duration(sum(part.seconds for part in total.excluded)),
-        "data.recordings": f"{counted.recordings} · {views.duration(total.seconds)}",
+        "data.clips_in_use": f"{len(counted.seconds)} · {wording.time(sum(counted.seconds))}",
+        "data.not_in_use": wording.time(sum(part.seconds for part in total.excluded)),
+        "data.recordings": f"{counted.recordings} · {wording.time(total.seconds)}",
         "data.speakers": str(len(report.speakers)),
         "data.duplicates": str(report.duplicates),
     }
@@ -87,7 +88,7 @@ def _speakers(report: DatasetReport) -> str:
 
 
 def _speaker(speaker: SpeakerReport) -> list[str]:
-    size = f"{speaker.clips} · {views.duration(speaker.seconds)}"
+    size = f"{speaker.clips} · {wording.time(speaker.seconds)}"
     medians = [_number(value) for value in (speaker.pace, speaker.snr, speaker.loudness)]
     cells = [cell(speaker.name, classes="mark"), size, *medians]
     if not (signal := speaker.signal):

@@ -3,34 +3,19 @@
 Every phrase has a stable id and stands in ``utils/wording``. The English of a setting is its pydantic field's title and
 description; the table has only its translation, under an id such as ``train.num_epochs.title``.
 
-Everything that is written while ``speaking(language)`` is in that language. Each event sets it once, to what its
-visitor chose (``page.show_errors``); every thread and every step of a generator has its own.
+Each event sets the language once, to what its visitor chose (``page.show_errors``); every thread and every step of a
+generator has its own.
 """
 
-import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from utils.config import Config
 from utils.config.facts import InvalidSettingsError
 from utils.core import wording
 from utils.core.errors import AmharicTtsError
-from utils.core.fields import Fields
+from utils.core.wording import LANGUAGE, describe
 from utils.core.wording import rows as phrases
-
-LANGUAGES = {"en": "English", "am": "አማርኛ"}
-LANGUAGE = ContextVar("language", default="en")
-
-
-@contextlib.contextmanager
-def speaking(language: object) -> Iterator[None]:
-    """Write in a language; a browser may ask for one that does not exist."""
-    token = LANGUAGE.set(language if isinstance(language, str) and language in LANGUAGES else "en")
-    try:
-        yield
-    finally:
-        LANGUAGE.reset(token)
 
 
 class Phrase(str):
@@ -71,7 +56,7 @@ def t(key: str, **values: object) -> str:
 
 def _written(key: str, values: Mapping[str, object]) -> str:
     one = f"{key}_one"
-    return wording.text(one if values.get("count") == 1 and one in phrases() else key, LANGUAGE.get(), values)
+    return wording.text(one if values.get("count") == 1 and one in phrases() else key, values)
 
 
 def heading(key: str, *, level: int = 2) -> str:
@@ -98,23 +83,13 @@ def field_area(config: type[Config]) -> str:
     return config.__name__.removesuffix("Config").removesuffix("Settings").lower()
 
 
-def join_list(parts: Iterable[object]) -> str:
-    """Join the parts of a list with the comma of the visitor's language."""
-    return wording.join_list(parts, LANGUAGE.get())
-
-
-def describe(thing: Fields | BaseException) -> str:
-    """Return what happened as a sentence, without the cure of an error."""
-    return wording.describe(thing, LANGUAGE.get())
-
-
 def describe_error(error: BaseException) -> str:
     """Return an error with its hint; an exception of another kind is an internal error."""
     if not isinstance(error, AmharicTtsError):
         return t("errors.internal", what=f"{type(error).__name__}: {error}")
     if isinstance(error, InvalidSettingsError) and LANGUAGE.get() != "en":  # without where they are from
         return "; ".join(describe_problems(error))
-    return wording.explain(error, LANGUAGE.get())
+    return wording.explain(error)
 
 
 def describe_problems(error: AmharicTtsError) -> list[str]:

@@ -14,10 +14,11 @@ from typing import Any
 import gradio as gr
 
 from utils.core.errors import AmharicTtsError, explain
+from utils.core.wording import speaking
 from utils.speech.session import SpeechSession
 from utils.studio import paths
 from utils.studio.facts import UsageError
-from utils.ui.i18n import describe_error, speaking, t
+from utils.ui.i18n import describe_error, t
 from utils.ui.views import note
 
 # For events that come often or without a click: no spinner, no queue.

@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from utils.core import wording
 from utils.core.events import Event, as_number
 from utils.studio.run_state import State
 from utils.studio.runs import ACTIVE, Run
@@ -84,4 +85,4 @@ def brief(run: Run, state: State) -> tuple[str, float | None]:
     share = "" if now.percent is None else f"{now.percent:.0f} %"
     left = round(estimate(state, now) or 0)
     doing = f"phases.{now.phase}" if now.phase != state.verb else f"status.{state.status}"  # its step has that name
-    return views.joined(share or t(doing), views.duration(left) if left else ""), now.percent
+    return views.joined(share or t(doing), wording.time(left) if left else ""), now.percent

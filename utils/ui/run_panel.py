@@ -9,11 +9,12 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError
 from utils.core.events import read_tail
 from utils.core.facts import Progress, from_json
+from utils.core.wording import describe
 from utils.studio import command_runs, runs
 from utils.studio.paths import Project
 from utils.studio.run_state import State
 from utils.ui import progress, views
-from utils.ui.i18n import LANGUAGE, describe, describe_error, t
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import Action, PageContext, Panel, PanelRequest, notify
 from utils.ui.settings_form import Values
 
@@ -192,7 +193,7 @@ def command_status(kind: str, request: PanelRequest, done: str = "", *, shows_lo
         return views.message_box("success", done or read_tail(run.log).strip()) + output
     if state.status == "stopped":
         return views.message_box("warning", "inference.stopped")
-    return views.message_box("error", state.reason(LANGUAGE.get())) + output
+    return views.message_box("error", state.reason()) + output
 
 
 def stop_action(kind: str) -> dict[str, Action]:

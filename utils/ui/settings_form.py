@@ -18,10 +18,11 @@ from utils.config import Config
 from utils.config.flags import bounds
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import canonical, known_languages
+from utils.core.wording import LANGUAGES, speaking
 from utils.studio.facts import UsageError
 from utils.studio.paths import Project
 from utils.ui.html import html
-from utils.ui.i18n import LANGUAGES, choices, field_text, field_title, phrase, speaking
+from utils.ui.i18n import choices, field_text, field_title, phrase
 from utils.ui.page import Action, PageContext, PanelRequest, Updates
 
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}

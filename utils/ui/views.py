@@ -16,13 +16,14 @@ from utils.core import wording
 from utils.core.events import Event, as_number, read_events, read_tail, tail_offset
 from utils.core.facts import Progress, Unrecognised, from_json
 from utils.core.monitor import MachineReading
+from utils.core.wording import describe
 from utils.studio.progress import describe as describe_event
 from utils.studio.run_state import State
 from utils.studio.runs import ACTIVE, Run, Status
 from utils.system.doctor import Finding
 from utils.training.facts import Scores
 from utils.ui.html import html, text_of
-from utils.ui.i18n import LANGUAGE, describe, describe_error, t
+from utils.ui.i18n import describe_error, t
 
 Kind = Literal["success", "warning", "error"]  # of a message; the class of its box
 
@@ -176,7 +177,7 @@ def progress(sentence: str, done: float = 0, total: int = 0) -> str:
 def timed_progress(sentence: str, seconds: float, done: int = 0, total: int = 0) -> str:
     """Show progress with how long the rest will take, or without a total for how long it has been running."""
     left = seconds * (total - done) / done if done else None
-    when = time_left(left) if total else duration(seconds)
+    when = time_left(left) if total else wording.time(seconds)
     return progress(joined(sentence, when), done, total)
 
 
@@ -203,12 +204,7 @@ def downloads(links: Iterable[tuple[Path, str]]) -> str:
 def time_left(seconds: object) -> str:
     """Return the remaining time as a phrase; nothing when it is unknown or over."""
     known = round(as_number(seconds) or 0)
-    return t("common.time_left", time=duration(known)) if 0 < known <= MAX_SECONDS else ""
-
-
-def duration(seconds: float) -> str:
-    """Write a length of time in the language of the visitor."""
-    return wording.time(seconds, LANGUAGE.get())
+    return t("common.time_left", time=wording.time(known)) if 0 < known <= MAX_SECONDS else ""
 
 
 def cards(values: Mapping[str, str]) -> str:
@@ -250,7 +246,7 @@ def when_of(name: str) -> str:
 def run_head(run: Run, state: State, classes: str) -> str:
     kind: Kind = "error" if state.status in {"failed", "unreadable"} else "warning"
     head = html("views.html", "run_head", classes or state.status, f"status.{state.status}", run_title(run))
-    return head + message_box(kind, state.reason(LANGUAGE.get()), aloud=False)
+    return head + message_box(kind, state.reason(), aloud=False)
 
 
 def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:

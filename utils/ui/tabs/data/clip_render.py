@@ -13,6 +13,7 @@ from utils.amharic import explain
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import from_json
 from utils.core.storage import parse_json
+from utils.core.wording import describe
 from utils.dataset.clip import REASONS, Clip, with_fields
 from utils.dataset.editor import HEARD, available_actions
 from utils.dataset.facts import Reason
@@ -22,7 +23,7 @@ from utils.media.audio import Samples
 from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import describe, describe_error, t
+from utils.ui.i18n import describe_error, t
 from utils.ui.tabs import pronunciation
 from utils.ui.views import button, file_url, html_cell, note, row, select_field, text_field
 from utils.xtts.language_packs import AmharicPack

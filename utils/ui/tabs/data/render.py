@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, Unrecognised, from_json
+from utils.core.wording import describe, join_list
 from utils.dataset import voice_recordings
 from utils.dataset.facts import Bad, Ledger, Prepared, RecordingWarning
 from utils.dataset.statistics import Account, Statistics, percentile, suggested_max_length
@@ -18,9 +20,9 @@ from utils.studio.runs import ACTIVE, Run
 from utils.studio.uploads import InputPreview
 from utils.ui import progress, views
 from utils.ui.html import html
-from utils.ui.i18n import describe, describe_error, join_list, t
+from utils.ui.i18n import describe_error, t
 from utils.ui.tabs.data.clip_render import reason_text
-from utils.ui.views import cell, details, duration, message_box, note, table
+from utils.ui.views import cell, details, message_box, note, table
 
 MAX_ROWS = 100
 MAX_PROBLEMS = 20
@@ -78,7 +80,7 @@ def meanings(found: InputPreview) -> dict[Path, tuple[str, str]]:
         if pair.subtitles:
             lines = uploads.count_lines(pair.subtitles[0])
             text = t("data.subtitle_lines", count=lines, name=pair.subtitles[0].name)
-        known[pair.media] = f"{duration(uploads.length_of(pair.media))} · {text}", ""
+        known[pair.media] = f"{wording.time(uploads.length_of(pair.media))} · {text}", ""
         for file in pair.subtitles:
             known[file] = t("data.subtitles_of", name=pair.media.name), ""
     return known | dict.fromkeys(found.unmatched[:MAX_ROWS], ("data.no_matching_media", "warn"))
@@ -112,7 +114,7 @@ def recording_progress(covered: PhonemeCoverage) -> str:
     label = t(
         "data.takes_progress",
         count=covered.takes,
-        time=duration(covered.seconds),
+        time=wording.time(covered.seconds),
         sounds=covered.sounds,
         total=covered.total,
     )
@@ -175,8 +177,8 @@ def summary(totals: Mapping[str, Total], recordings: int) -> str:
     """Show the size of a dataset in one line that wraps."""
     cards = {
         "data.recordings": str(recordings),
-        "data.clips_in_use": f"{totals['kept'].clips} · {duration(totals['kept'].seconds)}",
-        "data.not_in_use": f"{totals['excluded'].clips} · {duration(totals['excluded'].seconds)}",
+        "data.clips_in_use": f"{totals['kept'].clips} · {wording.time(totals['kept'].seconds)}",
+        "data.not_in_use": f"{totals['excluded'].clips} · {wording.time(totals['excluded'].seconds)}",
         "common.training": str(totals["train"].clips),
         "common.evaluation": str(totals["eval"].clips),
     }
@@ -203,17 +205,19 @@ def _usage(total: Ledger) -> str:
     ]
     bar = [(kind, f"{seconds:.3f}") for kind, _, seconds in outcomes if seconds > 0]
     key = [("good", "common.in_use"), ("series-5", "data.pauses"), ("doubt", excluded)]
-    rows = [(name, duration(seconds), f"{100 * seconds / (total.seconds or 1):.1f} %") for _, name, seconds in outcomes]
-    rows.append((cell("data.all_recordings", classes="mark"), duration(total.seconds), "100 %"))
+    rows = [
+        (name, wording.time(seconds), f"{100 * seconds / (total.seconds or 1):.1f} %") for _, name, seconds in outcomes
+    ]
+    rows.append((cell("data.all_recordings", classes="mark"), wording.time(total.seconds), "100 %"))
     return html("views.html", "share", bar, key) + table(("data.outcome", "common.length", "data.share"), rows)
 
 
 def _recordings(found: Sequence[Ledger]) -> str:
     rows = []
     for entry in found[:MAX_ROWS]:
-        why = (f"{reason_text(part.reason)} {duration(part.seconds)}" for part in entry.excluded)
+        why = (f"{reason_text(part.reason)} {wording.time(part.seconds)}" for part in entry.excluded)
         excluded = sum(part.seconds for part in entry.excluded)
-        times = [duration(time) for time in (entry.seconds, entry.kept, excluded)]
+        times = [wording.time(time) for time in (entry.seconds, entry.kept, excluded)]
         rows.append([file_name(entry.source), *times, join_list(why)])
     titles = ("data.recording", "common.length", "common.in_use", "data.not_in_use", "data.why")
     return table(titles, rows, classes="stack") + _rows_left_out(len(found))
@@ -221,7 +225,7 @@ def _recordings(found: Sequence[Ledger]) -> str:
 
 def statistics(found: Statistics) -> str:
     """Show the statistics that are not charts."""
-    speakers = [f"{name} {duration(seconds)}" for name, seconds in found.speakers.items()]
+    speakers = [f"{name} {wording.time(seconds)}" for name, seconds in found.speakers.items()]
     rows = {"data.speakers": join_list(speakers[:MAX_SPEAKERS])}
     spreads = {
         "data.clip_length": found.seconds,

@@ -19,7 +19,7 @@ from utils.studio.facts import InputError
 from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import LANGUAGE, describe_error, t
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import QUEUED_EVENT, PageContext, Panel, PanelRequest, Updates, notify
 from utils.ui.projects import open_update
 from utils.ui.tabs.data import render
@@ -97,7 +97,7 @@ def _add(request: PanelRequest) -> Updates:
             raise InputError("nothing_entered")
         names = uploads.split_inputs(text)
         spoken = read_language(request.project.dataset)
-        looks = (uploads.preview(name, LANGUAGE.get(), spoken=spoken) for name in names)
+        looks = (uploads.preview(name, spoken=spoken) for name in names)
         found = "".join(dict.fromkeys(render.preview(look) for look in looks))
         uploads.add_input(request.project, text)
     except AmharicTtsError as error:  # what was entered stays, to be corrected

@@ -10,13 +10,14 @@ import gradio as gr
 
 from utils.config.flags import changed_flags
 from utils.core.storage import make_folder
+from utils.core.wording import describe
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
 from utils.studio import batch_speech, command_runs, comparisons
 from utils.studio.facts import UsageError
 from utils.studio.models import ListedModel, list_models
 from utils.ui import views
-from utils.ui.i18n import LANGUAGE, describe, describe_error, t
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import Panel, PanelRequest
 from utils.ui.run_panel import command_status, in_project, stop_action
 from utils.ui.tabs.inference.model import model_choices
@@ -152,7 +153,7 @@ def report_html(report: EvaluationReport, titles: Mapping[str, str]) -> str:
 def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str) -> str:
     if utterance is None or not utterance.wav:
         return describe_error(utterance.error) if utterance and utterance.error else "–"
-    flags = [message_box("warning", flag.text(LANGUAGE.get())) for flag in utterance.flags]
+    flags = [message_box("warning", flag.text()) for flag in utterance.flags]
     sound = views.hear(folder / utterance.wav, f"{name}: {utterance.text}")
     return views.html_cell(sound + note(_factor(utterance.real_time_factor)) + "".join(flags))
 

@@ -7,9 +7,11 @@ from typing import Any
 import gradio as gr
 
 from utils.config import split_values
+from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.events import as_number
 from utils.core.languages import find
+from utils.core.wording import describe
 from utils.dataset.store import Store
 from utils.speech.session import ActiveModel, SpeechSession
 from utils.studio import reference_clips
@@ -17,7 +19,7 @@ from utils.studio.models import ListedModel, list_models, preferred_model, token
 from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import LANGUAGE, describe, describe_error, t
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import Panel, PanelRequest, Updates, notify
 from utils.ui.tabs.inference.shared import Context, config
 from utils.ui.views import cards, message_box, note
@@ -85,7 +87,7 @@ def _facts(model: ListedModel, output: Path) -> str:
     if model.path.is_relative_to(output):
         project = Project(output / model.path.relative_to(output).parts[0])
         store = Store(project.dataset)
-        parts += [views.duration(store.totals()["train"].seconds)] if store.exists else []
+        parts += [wording.time(store.totals()["train"].seconds)] if store.exists else []
         similarity = read_scores(project.runs / str(about.get("run")), step or 0).get("similarity")
         parts += [t("inference.similarity", value=f"{similarity:.2f}")] if similarity is not None else []
     return views.joined(*parts, views.checkpoint(None, model.eval_loss, digits=2))
@@ -250,9 +252,7 @@ def voice_inputs() -> tuple[gr.File, gr.Audio]:
 def voice_html(request: PanelRequest) -> str:
     """Offer the selected clips for listening, say how good they are, and let the voice be saved under a name."""
     html = _reference(request)
-    clips = [
-        views.check(f"clip-{number}", clip.title(LANGUAGE.get())) for number, clip in enumerate(scored_clips(request))
-    ]
+    clips = [views.check(f"clip-{number}", clip.title()) for number, clip in enumerate(scored_clips(request))]
     if clips:
         return html + views.boxes(clips) + views.row(views.button("use_clips", "inference.use_clips"))
     button = views.button("find_clips", "inference.find_clips")
@@ -265,7 +265,7 @@ def _reference(request: PanelRequest) -> str:
     html = ""
     for path in (path for path in map(Path, split_values(reference)) if path.is_absolute() and path.is_file()):
         html += views.hear(path, path.name, path.name) if path.is_relative_to(request.page.output) else ""
-        html += message_box("success", f"{path.name}: {reference_clips.describe(path, LANGUAGE.get())}", aloud=False)
+        html += message_box("success", f"{path.name}: {reference_clips.describe(path)}", aloud=False)
     if html:
         name = views.text_field("voice", "inference.voice_name", "inference.voice_name_hint")
         html += views.row(name, views.button("save_voice", "inference.save_voice"))

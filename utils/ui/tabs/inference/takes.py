@@ -5,6 +5,8 @@ from typing import Any
 
 import gradio as gr
 
+from utils.core import wording
+from utils.core.wording import describe
 from utils.media.encoding import AUDIO_FORMATS, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import WordsFound
@@ -14,7 +16,7 @@ from utils.studio.paths import Project
 from utils.studio.takes import NewSentence, Take, TakeSentence
 from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import LANGUAGE, describe, t
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, Action, Panel, PanelRequest, Updates
 from utils.ui.run_panel import working
 from utils.ui.tabs.inference.shared import Context, config
@@ -117,7 +119,7 @@ def _sentences(request: PanelRequest, take: Take, first: int) -> str:
     shown, editors = [], {}
     for number, piece in [*enumerate(take.pieces)][first : first + MAX_SENTENCES]:
         facts = _facts("", piece.tries, piece.seconds, piece.seed)
-        shown.append((number, piece, facts, [flag.text(LANGUAGE.get()) for flag in piece.flags]))
+        shown.append((number, piece, facts, [flag.text() for flag in piece.flags]))
         if can_edit and str(number) == opened:
             editors[number] = _editor(request, take, number, piece)
     sound = views.file_url(takes.take_folder(request.project, take.name) / takes.AUDIO)
@@ -141,7 +143,7 @@ def facts_html(take: Take) -> str:
         "inference.model": take.model,
         "inference.voice": take.voice if take.settings.get("reference") else t("inference.model_voice"),
         "inference.seed": str(take.settings.get("seed", 0)),
-        "common.length": views.duration(take.seconds),
+        "common.length": wording.time(take.seconds),
         "inference.real_time_factor": f"{take.real_time_factor:.2f}",
     }
     shown = cards(rows)
@@ -185,7 +187,7 @@ def _take_title(take: Take) -> str:
 
 def _facts(remark: str, tries: int, seconds: float, seed: object) -> str:
     tried = t("inference.tries", count=tries) if tries > 1 else ""
-    return views.joined(views.duration(seconds), f"{t('inference.seed')} {seed}", remark, tried)
+    return views.joined(wording.time(seconds), f"{t('inference.seed')} {seed}", remark, tried)
 
 
 def _shorten(text: str) -> str:
@@ -245,7 +247,7 @@ def _attempt(new: NewSentence, piece: TakeSentence) -> str:
         return views.error_box(new.error)
     if new.file is None or new.spoken[0].sentence.seed == piece.seed:  # stopped, or replaced already
         return ""
-    flags = [flag.text(LANGUAGE.get()) for one in new.spoken for flag in one.flags]
+    flags = [flag.text() for one in new.spoken for flag in one.flags]
     player = views.hear(new.file, "inference.new_version", "inference.new_version")
     accept = views.button("accept", "inference.replace_in_result", "primary", take=new.take)
     return message_box("warning", *flags) + views.row(player, accept)

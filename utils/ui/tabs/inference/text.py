@@ -8,6 +8,7 @@ import gradio as gr
 from markupsafe import Markup
 
 import utils.speech
+from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import AMHARIC
 from utils.speech.planning import split_speakers, unknown_speakers
@@ -20,7 +21,7 @@ from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, Update
 from utils.ui.settings_form import Values, values_of
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.inference.shared import SAMPLES, Context
-from utils.ui.views import cell, duration, error_box, joined, message_box, note, table
+from utils.ui.views import cell, error_box, joined, message_box, note, table
 from utils.xtts.language_packs import pack_for
 
 MAX_ROWS = 60
@@ -125,7 +126,7 @@ def _counts(preview: TextPreview, speakers: int) -> str:
     return joined(
         t("inference.sentence_count", count=count, longest=longest, limit=preview.max_tokens),
         t("inference.speaker_count", count=speakers) if speakers else "",
-        "" if seconds is None else t("inference.estimated_length", time=duration(round(seconds))),
+        "" if seconds is None else t("inference.estimated_length", time=wording.time(round(seconds))),
         "" if preview.is_complete else t("inference.text_truncated"),
     )
 

@@ -8,7 +8,7 @@ from utils.core.storage import read_object
 from utils.studio import downloads, paths, runs
 from utils.studio.downloads import StoredModel
 from utils.ui import views
-from utils.ui.i18n import LANGUAGE, describe_error, t
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.views import cell, note
 from utils.xtts.hub import LICENCE, VARIABLE, licence_accepted
@@ -96,7 +96,7 @@ def _run_html(run: runs.Run) -> str:
         version, current = downloads.version_of(run), downloads.progress(run)
     except AmharicTtsError as error:
         return note(describe_error(error))
-    status = f"{version} · {t(f'status.{state.status}')} {state.reason(LANGUAGE.get())}"
+    status = f"{version} · {t(f'status.{state.status}')} {state.reason()}"
     if state.status == "finished" and not (run.project.root.parent / paths.FIELD_TEST).exists():
         return note(status) + note("system.field_test")
     if current is None or state.status == "finished":

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from utils.core.wording import LANGUAGE
 from utils.studio import disk_usage, paths, projects
 from utils.studio.paths import list_projects, project
 from utils.ui import views
-from utils.ui.i18n import LANGUAGE, t
+from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.views import cell, gigabytes, note, table
 

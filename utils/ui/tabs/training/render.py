@@ -7,6 +7,7 @@ from pathlib import Path
 from utils.config import TrainConfig
 from utils.core import wording
 from utils.core.facts import Optimization
+from utils.core.wording import describe, join_list
 from utils.dataset.store import Store
 from utils.studio.paths import Project
 from utils.studio.run_history import SCORES, Points, RunHistory, is_finite
@@ -16,7 +17,7 @@ from utils.studio.training_checks import DiskForecast, Result, differences
 from utils.training.facts import Sample
 from utils.ui import progress, views
 from utils.ui.html import html
-from utils.ui.i18n import describe, field_title, join_list, t
+from utils.ui.i18n import field_title, t
 from utils.ui.views import cell, message_box, note
 from utils.xtts.checkpoints import samples_folder
 
@@ -161,8 +162,8 @@ def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory]) -> st
 def amount(project: Project, seconds: float | None) -> str:
     """Return how many clips there are, also to evaluate, and how long a training takes if that is known."""
     clips = Store(project.dataset).totals()["kept"]
-    text = join_list([t("steps.clips", count=clips.clips), views.duration(clips.seconds)])
-    took = "" if seconds is None else views.duration(round(seconds))
+    text = join_list([t("steps.clips", count=clips.clips), wording.time(clips.seconds)])
+    took = "" if seconds is None else wording.time(round(seconds))
     return t("training.about_time", amount=text, time=took) if took else text
 
 

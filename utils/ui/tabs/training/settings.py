@@ -11,6 +11,7 @@ from utils.config import TrainConfig
 from utils.config.facts import InvalidSettingsError, SettingProblem
 from utils.core import monitor
 from utils.core.errors import AmharicTtsError, ConfigError
+from utils.core.wording import describe
 from utils.dataset import metadata
 from utils.studio import runs, training_checks
 from utils.studio.downloads import needs_consent
@@ -20,7 +21,7 @@ from utils.studio.run_history import HistoryCache
 from utils.studio.training_checks import forecast_disk
 from utils.training.advice import TIERS, Advice, advise, training_data
 from utils.ui.html import html
-from utils.ui.i18n import choices, describe, field_title, labels, t
+from utils.ui.i18n import choices, field_title, labels, t
 from utils.ui.page import PRIVATE_EVENT, PageContext
 from utils.ui.settings_form import PRESET, SettingsForm, Values, values_of
 from utils.ui.tabs.training import render

@@ -10,6 +10,7 @@ from utils.config import TrainConfig
 from utils.config.flags import changed_flags, command_line
 from utils.core.facts import from_json
 from utils.core.storage import make_folder, write_atomically
+from utils.core.wording import describe
 from utils.studio import command_runs, runs, training_checks
 from utils.studio.downloads import give_consent
 from utils.studio.facts import DatasetFinding, RunActiveError
@@ -17,7 +18,7 @@ from utils.studio.paths import UPLOADS
 from utils.studio.run_history import HistoryCache
 from utils.system.doctor import Finding, Verdict
 from utils.ui import views
-from utils.ui.i18n import describe, t
+from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, build_advanced, notify
 from utils.ui.run_panel import command_status, stop_action
 from utils.ui.settings_form import check_action
