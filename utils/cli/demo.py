@@ -22,7 +22,6 @@ from utils.core.facts import Fact, Optimization, from_json
 from utils.core.languages import AMHARIC
 from utils.core.paths import TINY_MODEL
 from utils.core.storage import write_atomically
-from utils.core.wording import describe
 from utils.dataset.metadata import FILES
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import METRICS, EvaluatedUtterance
@@ -136,36 +135,14 @@ def write_page(
         notes=notes,
         reference=_audio(reference),
         sentences=sentences,
-        metrics=_metrics_table(report),
+        metrics=[metric for metric in METRICS if metric.name in SHOWN],
+        scores={"after": summary(report.of(tuned)), "before": summary(report.of(base))},
         loss=_image(_loss_curve(facts)),
-        optimizations=_optimizations_table(facts),
+        optimizations=[fact for fact in facts if isinstance(fact, Optimization)],
     )
     path = project.root / PAGE
     write_atomically(path, page)
     return path
-
-
-def _metrics_table(report: EvaluationReport) -> str:
-    import pandas as pd
-
-    tuned, base = (summary(report.of(name)) for name in report.checkpoints)
-    metrics = {
-        f"{metric.title}, {metric.better} is better": [metric.format(row[metric.name]) for row in (tuned, base)]
-        for metric in METRICS
-        if metric.name in SHOWN
-    }
-    return pd.DataFrame(metrics, index=["after", "before"]).to_html(border=0)
-
-
-def _optimizations_table(facts: Sequence[Fact]) -> str:
-    import pandas as pd
-
-    applied = [
-        (each.name, each.changed, each.detail if isinstance(each.detail, str) else describe(each.detail))
-        for each in facts
-        if isinstance(each, Optimization)
-    ]
-    return pd.DataFrame(applied, columns=["name", "changed", "detail"]).to_html(border=0, index=False)
 
 
 def _recording(report: EvaluationReport, result: EvaluatedUtterance) -> dict[str, str]:

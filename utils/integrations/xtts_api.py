@@ -61,7 +61,7 @@ def _add_fixed_routes(app: FastAPI, service: SpeechService) -> None:
 
     @app.get("/speakers_list")
     async def speakers_list() -> list[str]:
-        return service.voices()
+        return list(service.voices())
 
 
 def _add_settings(app: FastAPI, defaults: SpeechConfig, chosen: dict[str, float]) -> None:

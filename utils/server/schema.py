@@ -2,8 +2,7 @@
 
 import errno
 import logging
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from fastapi.responses import JSONResponse
@@ -15,9 +14,8 @@ from utils.config.facts import InvalidSettingsError, broken
 from utils.core.errors import FOLDERS, AmharicTtsError, ConfigError, DiskFullError, NoSpaceError, TextError, explain
 from utils.core.storage import parse_json
 from utils.media.rates import OUTPUT_RATE
-from utils.server.facts import Fault, RequestError, ServerSettingError
+from utils.server.facts import Fault, RequestError
 from utils.speech.facts import QueueFullError, SessionClosedError
-from utils.studio.reference_clips import named_voices
 
 # Not among them: what multiplies memory and work, and where the model computes.
 SETTINGS = (
@@ -154,29 +152,12 @@ def read_body(
     return body, sorted(sent.keys() - known.keys())
 
 
-class VoiceFolder:
-    """Maps names of voices to references; a name is never a path.
-
-    Each audio file in the folder is a voice, and each subfolder of audio files. It is read at each request, so a new
-    file is a voice at once. Without a folder, there are only the voices of the model.
-    """
-
-    def __init__(self, folder: Path | None) -> None:
-        if folder is not None and not folder.is_dir():
-            raise ServerSettingError("voices", str(folder))
-        self.folder = folder
-
-    def references(self, model_voices: Sequence[str]) -> dict[str, str]:
-        """Map each name to a reference; a file takes precedence over a voice of the model."""
-        return {DEFAULT_VOICE: ""} | {name: name for name in model_voices} | named_voices(self.folder)
-
-    def reference(self, name: str, model_voices: Sequence[str]) -> str:
-        """Return the reference of a voice."""
-        references = self.references(model_voices)
-        if name not in references and name in OPENAI_VOICES:
-            name = DEFAULT_VOICE
-        if name not in references:
-            first = ", ".join(list(references)[:8])
-            detail = f"{name[:60]!r}. Voices: {first}{', …' if len(references) > 8 else ''}."
-            raise RequestError("unknown_voice", detail, param="voice")
-        return references[name]
+def find_voice(name: str, references: Mapping[str, str]) -> str:
+    """Return the reference of a voice, one of these by their names; a name is never a path."""
+    if name not in references and name in OPENAI_VOICES:
+        name = DEFAULT_VOICE
+    if name not in references:
+        first = ", ".join(list(references)[:8])
+        detail = f"{name[:60]!r}. Voices: {first}{', …' if len(references) > 8 else ''}."
+        raise RequestError("unknown_voice", detail, param="voice")
+    return references[name]

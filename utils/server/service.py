@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from utils.config import ServeConfig, SpeechConfig
+from utils.config import DEFAULT_VOICE, ServeConfig, SpeechConfig
 from utils.server.counters import Counters
-from utils.server.facts import RequestError
-from utils.server.schema import VoiceFolder, body_model, read_body
+from utils.server.facts import RequestError, ServerSettingError
+from utils.server.schema import body_model, find_voice, read_body
 from utils.server.stream import AudioStream
 from utils.speech.session import SpeechSession
+from utils.studio.reference_clips import named_voices
 
 LOADING_RETRY_SECONDS = 5
 
@@ -28,7 +29,9 @@ class SpeechService:
         self.schema = body_model(self.defaults)
         self.counters = Counters()
         self.open_streams: set[AudioStream] = set()
-        self._voices = VoiceFolder(Path(config.voices) if config.voices else None)
+        self._voices = Path(config.voices) if config.voices else None
+        if self._voices and not self._voices.is_dir():
+            raise ServerSettingError("voices", config.voices)
 
     @property
     def is_ready(self) -> bool:
@@ -37,21 +40,24 @@ class SpeechService:
         has_place = session.users < session.max_active + session.max_waiting
         return session.loaded is not None and has_place and len(self.open_streams) < self.config.clients
 
-    def voices(self) -> list[str]:
-        return list(self._voices.references(self._model_voices()))
+    def voices(self) -> dict[str, str]:
+        """Return the reference of each voice by its name.
+
+        Each audio file in the folder of voices is one, before those of the model, and each subfolder of audio files. It
+        is read at each request, so a new file is a voice at once.
+        """
+        if self.session.loaded is None:
+            raise RequestError("loading", retry_after=LOADING_RETRY_SECONDS)
+        own = self.session.loaded.synthesizer.voices()
+        return {DEFAULT_VOICE: ""} | {name: name for name in own} | named_voices(self._voices)
 
     def open(self, content: bytes, *, strict: bool = False) -> AudioStream:
         """Start to speak a request in JSON."""
         body, ignored = read_body(content, self.schema, self.config.longest_text, strict=strict)
-        known_voices = self._model_voices()
+        voices = self.voices()
         if len(self.open_streams) >= self.config.clients:
             raise RequestError("rate_limit_exceeded", retry_after=1)
-        speech = body.speech_config(self.defaults, self._voices.reference(body.voice, known_voices))
+        speech = body.speech_config(self.defaults, find_voice(body.voice, voices))
         stream = AudioStream(self.session, body, speech, self.config.seconds, self.open_streams, self.counters)
         stream.ignored = ignored
         return stream
-
-    def _model_voices(self) -> tuple[str, ...]:
-        if self.session.loaded is None:
-            raise RequestError("loading", retry_after=LOADING_RETRY_SECONDS)
-        return self.session.loaded.synthesizer.voices()

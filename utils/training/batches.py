@@ -162,15 +162,13 @@ class UpdatePlan:
         epoch = self._planned(epoch_number)
         number = epoch.shuffle[index]
         rows = np.arange(epoch.bounds[number], epoch.bounds[number + 1])
+        rows = rows[np.argsort(self.lengths.positions[epoch.clips[rows]], kind="stable")]
         lengths = self.lengths.select(epoch.clips[rows])
         masked = epoch.masked[rows]
-        parts = epoch.clips[rows], epoch.references[rows], epoch.starts[rows]
-        group = ClipGroup(*parts, masked, lengths.positions, int(epoch.frames[number]))
         text = int((lengths.ids + TEXT_EXTRA).sum())
         audio = int(audio_inputs(lengths.codes).sum() - np.diff(masked).sum())
-        return PlannedUpdate(
-            **vars(group.select(np.argsort(group.positions, kind="stable"))), text_count=text, audio_count=audio
-        )
+        parts = epoch.clips[rows], epoch.references[rows], epoch.starts[rows]
+        return PlannedUpdate(*parts, masked, lengths.positions, int(epoch.frames[number]), text, audio)
 
     # Long because random numbers are drawn here one after the other: their order is what makes a run repeatable.
     def _plan(self, epoch: int) -> _Epoch:

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from torch import nn
@@ -42,19 +42,6 @@ class ModelSize:
     audio_rows: int = 1026
     text_positions: int = 404
     audio_positions: int = 608
-
-    @classmethod
-    def from_model(cls, gpt: nn.Module) -> Self:
-        model: Any = gpt
-        return cls(
-            layers=model.layers,
-            dim=model.model_dim,
-            heads=model.heads,
-            text_rows=model.text_embedding.num_embeddings,
-            audio_rows=model.mel_embedding.num_embeddings,
-            text_positions=model.text_pos_embedding.emb.num_embeddings,
-            audio_positions=model.mel_pos_embedding.emb.num_embeddings,
-        )
 
     @classmethod
     def from_config(cls, config: TrainConfig) -> Self:

@@ -23,16 +23,13 @@ __all__ = ["GPT", "Attend", "Attention", "AttentionBlock"]  # everything else ta
 class FusedAttentionBlock(AttentionBlock):  # type: ignore[misc]  # coqui has no types
     """A block of the conditioning encoder, fused."""
 
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Return the same as coqui's block; the memory layout is [batch, frames, channels]."""
-        if mask is not None or self.relative_pos_embeddings is not None:
-            return super().forward(x, mask)  # type: ignore[no-any-return]
-        sound = x.flatten(2)
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the same as coqui's block without a mask; the memory layout is [batch, frames, channels]."""
         # As an image of height one, the norm keeps the channels last; otherwise it would copy them.
-        normed = self.norm(sound.unsqueeze(2)).squeeze(2).mT.contiguous()  # [batch, frames, channels]
+        normed = self.norm(x.unsqueeze(2)).squeeze(2).mT.contiguous()
         mixed = F.linear(self._attend(normed), self.proj_out.weight.squeeze(-1), self.proj_out.bias)
-        residual = sound.mT if self.tortoise_norm else normed
-        return (residual + mixed).mT.reshape(x.shape) if x.ndim != 3 else (residual + mixed).mT
+        residual = x.mT if self.tortoise_norm else normed
+        return (residual + mixed).mT
 
     def _attend(self, frames: Tensor) -> Tensor:
         triples = F.linear(frames, self.qkv.weight.squeeze(-1), self.qkv.bias)
@@ -46,8 +43,6 @@ class FusedAttend(Attend):  # type: ignore[misc]
     """The attention of the perceiver, fused."""
 
     def forward(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        if self.causal or k.ndim == 3:
-            return super().forward(q, k, v, mask)  # type: ignore[no-any-return]
         attn_mask = None if mask is None else mask[:, None, None, :]
         return F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p=self.dropout if self.training else 0.0)
 
