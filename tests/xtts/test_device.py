@@ -1,8 +1,11 @@
+from types import SimpleNamespace
+
+import psutil
 import pytest
 import torch
 
 from utils.xtts import device
-from utils.xtts.device import choose_precision
+from utils.xtts.device import choose_precision, free_and_total
 from utils.xtts.facts import PrecisionReason
 
 
@@ -25,3 +28,9 @@ def test_other_devices_stay_in_full_precision() -> None:
     precision = choose_precision("mps")
     assert (precision.dtype, precision.torch_dtype) == ("no", torch.float32)
     assert precision.reason == PrecisionReason("untested", "mps")
+
+
+def test_an_apple_gpu_uses_two_thirds_of_the_ram(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=11, total=12))
+    assert free_and_total(torch.device("mps")) == (8, 8)
+    assert free_and_total(torch.device("cpu")) == (11, 12)

@@ -18,7 +18,7 @@ import psutil
 import torch
 from torch import Tensor
 
-from utils.core.monitor import APPLE_GPU
+from utils.core.monitor import APPLE_GPU, APPLE_SHARE
 from utils.xtts.facts import GpuMissingError, PrecisionReason
 
 logger = logging.getLogger(__name__)
@@ -191,7 +191,8 @@ def free_and_total(device: torch.device) -> tuple[int, int]:
             free, total = torch.get_device_module(device).mem_get_info(device)
             return free, total
     ram = psutil.virtual_memory()
-    return ram.available, ram.total
+    total = round(APPLE_SHARE * ram.total) if device.type == "mps" else ram.total
+    return min(ram.available, total), total
 
 
 # --- the thread and the streams of a GPU ---
