@@ -16,7 +16,7 @@ from utils.core.errors import ChildError, explain
 from utils.core.events import as_integer, read_events, tail_offset
 from utils.core.facts import Fact, Report, ShouldStop, StopRequested, raise_if_stopped
 from utils.core.monitor import watch_gpu
-from utils.core.processes import read_lines
+from utils.core.processes import run_to_end
 from utils.core.storage import write_atomically
 from utils.dataset import metadata
 from utils.evaluation.voice_scores import (
@@ -207,8 +207,7 @@ def certified(config: TrainConfig, file: Path, report: Report, should_stop: Shou
         report(facts.GpuTest(gpu_name(device)))
         command = ["-m", "utils", "doctor", "--gpu", device, "--config", str(file)]
         try:
-            for _ in read_lines(command, check=partial(raise_if_stopped, should_stop)):
-                pass
+            run_to_end(command, partial(raise_if_stopped, should_stop))
         except ChildError as error:  # also where a check failed
             report(facts.GpuTestFailed(explain(error)))
     config, replaced = safe_config(config, device, paths.GPU_CERTIFICATE)

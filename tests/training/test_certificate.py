@@ -353,14 +353,13 @@ def test_runs_avoid_what_failed_in_the_test_of_the_first(
 ) -> None:
     started: list[list[str]] = []
 
-    def read_lines(arguments: list[str], **_: object) -> list[str]:
+    def run_to_end(arguments: list[str], _check: object) -> None:
         started.append(arguments)
         write_certificate(path, gpu_test.checks(torch.device(kind)), {"fused attention"})
-        return []
 
     FakeGpu(monkeypatch, kind)
     monkeypatch.setattr(stored, "machine", lambda _device: kind)  # that of NVIDIA's asks the driver
-    monkeypatch.setattr(gpt_train, "read_lines", read_lines)
+    monkeypatch.setattr(gpt_train, "run_to_end", run_to_end)
     for _ in range(2):
         facts: list[Fact] = []
         config = gpt_train.certified(TrainConfig(), path, facts.append, never_stop)

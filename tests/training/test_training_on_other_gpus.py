@@ -46,12 +46,11 @@ def test_auto_trains_there_as_on_a_processor(
 ) -> None:
     started: list[list[str]] = []
 
-    def read_lines(arguments: list[str], **_: object) -> list[str]:
+    def run_to_end(arguments: list[str], _check: object) -> None:
         started.append(arguments)
         tested(certificate, kind)
-        return []
 
-    monkeypatch.setattr(gpt_train, "read_lines", read_lines)
+    monkeypatch.setattr(gpt_train, "run_to_end", run_to_end)
     settings = {"enable_byte_dropout": False, "max_steps": 3, "save_step": 3}  # which is a processor's
     with Redirected(kind) as there:
         run = trained(tmp_path / "there", dataset, **settings)

@@ -34,7 +34,7 @@ def test_an_adapter_gives_the_same_output_in_another_model(dora: bool) -> None:
     gpt, fresh, plain = trained(dora=dora), adapted(dora=dora), small_gpt(LAYERS, DIM, seed=1)
     adapter, before = adapter_state(gpt), weights(gpt)
     assert set(adapter) == {name for name, weight in gpt.named_parameters() if weight.requires_grad}
-    assert load_adapter(fresh, adapter, adapter_settings(gpt)) == len(adapter)
+    load_adapter(fresh, adapter, adapter_settings(gpt))
     merged = merged_state(gpt)
     assert list(merged) == list(plain.state_dict())
     plain.load_state_dict(merged)

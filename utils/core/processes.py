@@ -1,7 +1,7 @@
 """Child processes: start them, read what they print, tell whether they are alive, end them with their children.
 
 Every child starts in ``spawn``; the functions below it cover the usual cases. ``start_detached`` is for a run that
-outlives the page, ``read_lines`` for a command with progress, ``query`` for a single answer.
+outlives the page, ``run_to_end`` for a command that can be stopped, ``query`` for a single answer.
 """
 
 import contextlib
@@ -11,9 +11,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, BinaryIO, TypeVar
+from typing import IO, TypeVar
 
 import psutil
 
@@ -67,38 +67,24 @@ def start_detached(arguments: Sequence[str], log: Path) -> subprocess.Popen[byte
         return spawn(arguments, stdout=output, stderr=subprocess.STDOUT, env=UNBUFFERED, new_session=True)
 
 
-def read_lines(arguments: Sequence[str], *, check: Callable[[], object] = lambda: None) -> Iterator[str]:
-    """Run a child to its end and yield each line that it prints.
+def run_to_end(arguments: Sequence[str], check: Callable[[], object]) -> None:
+    """Run a child to its end. ``check`` is called several times a second; what it raises ends the child.
 
-    ``check`` is called several times a second; what it raises ends the child. Closing the generator ends it too. If the
-    child fails, its last line is the message of the ChildError.
+    If the child fails, its last line is the message of the ChildError.
     """
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        path = Path(folder, "output")  # a file and not a pipe: nobody has to drain it
-        with path.open("wb") as output, path.open("rb") as reader:
-            process = spawn(arguments, stdout=output, stderr=subprocess.STDOUT, env=UNBUFFERED)
-            try:
-                yield from _follow(process, reader, check)
-            finally:
-                process.kill()
-                process.wait()
-
-
-def _follow(process: subprocess.Popen[bytes], reader: BinaryIO, check: Callable[[], object]) -> Iterator[str]:
-    rest = b""
-    last = ""
-    is_over = False
-    while not is_over:
-        is_over = process.poll() is not None  # before reading: nothing is printed after it
-        *lines, rest = (rest + reader.read()).split(b"\n")
-        for line in [*lines, rest] if is_over and rest else lines:
-            text = line.decode("utf-8", "replace").rstrip()
-            last = text or last
-            yield text
-        if not is_over:
-            check()
-            time.sleep(POLL_SECONDS)
+    with tempfile.TemporaryFile() as output:  # not a pipe: nobody has to drain it
+        process = spawn(arguments, stdout=output, stderr=subprocess.STDOUT, env=UNBUFFERED)
+        try:
+            while process.poll() is None:
+                check()
+                time.sleep(POLL_SECONDS)
+        finally:
+            process.kill()
+            process.wait()
+        output.seek(0)
+        lines = output.read().decode("utf-8", "replace").split("\n")
     if process.returncode:
+        last = next((line.rstrip() for line in reversed(lines) if line.strip()), "")
         raise ChildError(last or f"exit code {process.returncode}")
 
 

@@ -76,7 +76,7 @@ def adapter_settings(gpt: nn.Module) -> dict[str, str]:
 
 
 @torch.no_grad()
-def load_adapter(gpt: nn.Module, state: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> int:
+def load_adapter(gpt: nn.Module, state: Mapping[str, Tensor], about: Mapping[str, str] | None = None) -> None:
     """Load the adapters and text embeddings: all of them, or none if one does not fit."""
     expected = adapter_state(gpt)
     wanted, given = ({name: weight.shape for name, weight in weights.items()} for weights in (expected, state))
@@ -86,7 +86,6 @@ def load_adapter(gpt: nn.Module, state: Mapping[str, Tensor], about: Mapping[str
         raise ModelSwitchError("scale", str(about.get("lora_scale")))
     for name, weight in expected.items():
         weight.copy_(state[name])
-    return len(expected)
 
 
 @torch.no_grad()
