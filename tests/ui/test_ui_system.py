@@ -1,7 +1,6 @@
 """The System tab: settings, licence, base models, disk."""
 
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ from tests.waiting import wait_for
 from tests.xtts.hub_server import Hub, serving
 from utils.core.errors import ConfigError, RunBusyError
 from utils.core.events import EventLog
+from utils.core.facts import Progress
 from utils.studio import disk_usage, downloads, page_settings, paths, projects, runs
 from utils.studio.disk_usage import DiskUsage
 from utils.studio.facts import InputError
@@ -105,17 +105,15 @@ def test_what_cannot_be_done_is_refused(
         action(tmp_path)
 
 
-def test_the_progress_of_a_download_comes_from_its_last_events(tmp_path: Path) -> None:
-    run = runs.Run(tmp_path)
-    assert downloads.progress(run) is None
+def test_a_download_shows_what_it_last_reported(tmp_path: Path) -> None:
+    run = add_run(projects.downloads_project(tmp_path), "20260101-000000-download-model", "running")
+    run.config.write_text("version: v2.0.2\n", encoding="utf-8")
     with EventLog(run.events) as events:
-        for step in (0, 50):
-            events.emit("progress", part="model.pth", step=step, total=100)
-            time.sleep(0.05)
-    progress = downloads.progress(run)
-    assert progress is not None
-    assert progress[:3] == ("model.pth", 50, 100)
-    assert 0 < (progress.seconds_left or 0) < 10
+        events.report(Progress(10_000_000, 20_000_000, "model.pth", seconds_left=33))
+    page: Any = SimpleNamespace(output=tmp_path)
+    shown = base_models.render(PanelRequest(page, "p"))
+    assert t("system.download_progress", done="10", total="20", part="model.pth") in shown
+    assert "33 s" in shown
 
 
 class DelayedFiles(dict[tuple[str, str], bytes]):

@@ -75,10 +75,14 @@ def test_a_version_is_fetched_once(source: ModelSource, hub: Hub, tiny_folder: P
     assert hub.requests == []
 
 
-def test_progress_counts_the_bytes_of_all_files(source: ModelSource, tiny_folder: Path) -> None:
+def test_progress_counts_the_bytes_of_all_files(
+    source: ModelSource, tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(base_models, "PROGRESS_SECONDS", -1.0)
     facts: list[Fact] = []
     base_folder("main", source=replace(source, report=facts.append))
     steps = [fact for fact in facts if isinstance(fact, Progress)]
+    assert any(step.seconds_left is not None for step in steps)
     total = sum((tiny_folder / name).stat().st_size for name in HUB_FILES)
     assert {(step.part, step.total) for step in steps} == {(name, total) for name in HUB_FILES}
     done = [step.step for step in steps]

@@ -1,12 +1,10 @@
 """Base models: consent to their licence, state on disk, and downloads: start, pause, cancel, delete."""
 
 import os
-import time
 from pathlib import Path
 from typing import NamedTuple, get_args
 
 from utils.config import DownloadConfig
-from utils.core.events import as_integer, as_number, read_events, tail_offset
 from utils.core.folders import remove_folder
 from utils.core.paths import TINY_MODEL, resolve_inside, validate_name
 from utils.core.storage import PARTIAL, make_folder, read_text, storage_errors
@@ -21,8 +19,6 @@ from utils.xtts.hub import LICENCE, VARIABLE, accept_licence, download, file_inf
 LICENCE_FILE = "LICENSE.txt"  # beside the model on the hub
 VERB = "download-model"
 VERSIONS: tuple[str, ...] = get_args(DownloadConfig.model_fields["version"].annotation)
-RECENT_BYTES = 16_384  # of the log, from which the speed is taken
-STALE_SECONDS = 60  # after which the speed says nothing
 
 
 class StoredModel(NamedTuple):
@@ -36,15 +32,6 @@ class StoredModel(NamedTuple):
     @property
     def is_whole(self) -> bool:
         return self.files == len(HUB_FILES)
-
-
-class DownloadState(NamedTuple):
-    """How far a download is."""
-
-    part: str  # the current file
-    done: int  # bytes on disk
-    total: int  # bytes of all files
-    seconds_left: float | None  # None when unknown
 
 
 def needs_consent() -> bool:
@@ -153,19 +140,3 @@ def delete(version: str, output: Path) -> int:
     size = size_of(folder)
     remove_folder(folder)
     return size
-
-
-def progress(run: runs.Run) -> DownloadState | None:
-    """Read the progress of a download from its last events; damaged figures count as none."""
-    events = [
-        (as_number(event.get("time")) or 0.0, step, event)
-        for event in read_events(run.events, tail_offset(run.events, RECENT_BYTES), RECENT_BYTES).events
-        if event["kind"] == "progress" and (step := as_integer(event.get("step"))) is not None
-    ]
-    if not events:
-        return None
-    (begun, first, _), (now, done, event) = events[0], events[-1]
-    total = as_number(event.get("total")) or 0.0
-    is_stale = now <= begun or time.time() - now > STALE_SECONDS
-    rate = 0.0 if is_stale else max(0.0, done - first) / (now - begun)
-    return DownloadState(str(event.get("part", "")), done, int(total), (total - done) / rate if rate else None)

@@ -107,13 +107,18 @@ def _verify_or_download(verified: "VerifiedFiles", version: str, names: Sequence
 def _follow(name: str, done: int, total: int, source: ModelSource) -> Callable[[int], None]:
     """Return what is told the bytes of one file: it reports now and then, and stops on request."""
     reported = 0.0
+    begun: tuple[float, int] | None = None  # when, and with how many bytes
 
     def follow(size: int) -> None:
-        nonlocal reported
+        nonlocal reported, begun
         raise_if_stopped(source.should_stop)  # what has been downloaded is on disk
-        if time.monotonic() - reported > PROGRESS_SECONDS or done + size == total:
-            reported = time.monotonic()
-            source.report(Progress(done + size, total, name))
+        now = time.monotonic()
+        if now - reported > PROGRESS_SECONDS or done + size == total:
+            reported = now
+            begun = begun or (now, size)
+            arrived = size - begun[1]
+            left = round((now - begun[0]) * (total - done - size) / arrived, 1) if arrived > 0 else None
+            source.report(Progress(done + size, total, name, seconds_left=left))
 
     return follow
 

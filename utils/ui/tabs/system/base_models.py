@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 
 from utils.core.errors import AmharicTtsError
+from utils.core.facts import Progress, from_json
 from utils.core.storage import read_object
 from utils.studio import downloads, paths, runs
 from utils.studio.downloads import StoredModel
@@ -93,15 +94,17 @@ def _buttons(model: StoredModel, run: runs.Run | None) -> str:
 def _run_html(run: runs.Run) -> str:
     state = run.current_state()
     try:
-        version, current = downloads.version_of(run), downloads.progress(run)
+        version = downloads.version_of(run)
     except AmharicTtsError as error:
         return note(describe_error(error))
     status = f"{version} · {t(f'status.{state.status}')} {state.reason()}"
     if state.status == "finished" and not (run.project.root.parent / paths.FIELD_TEST).exists():
         return note(status) + note("system.field_test")
+    facts = map(from_json, reversed(views.newest_events(run)))
+    current = next((fact for fact in facts if isinstance(fact, Progress)), None)
     if current is None or state.status == "finished":
         return note(status)
-    done, total = f"{current.done / 1e6:,.0f}", f"{current.total / 1e6:,.0f}"
+    done, total = f"{current.step / 1e6:,.0f}", f"{current.total / 1e6:,.0f}"
     label = t("system.download_progress", done=done, total=total, part=current.part)
-    left = views.time_left(current.seconds_left) if current.done < current.total else ""
-    return views.progress(views.joined(status, label, left), current.done, current.total)
+    left = views.time_left(current.seconds_left if state.status in runs.ACTIVE else None)
+    return views.progress(views.joined(status, label, left), current.step, current.total)
