@@ -46,17 +46,17 @@ def cut_speech(speech: Sequence[Span], seconds: float, settings: DatasetConfig) 
 def cut_cues(
     cues: Sequence[Cue], speech: Sequence[Span], seconds: float, settings: DatasetConfig
 ) -> tuple[list[Cue], list[CueDiffers]]:
-    """Snap subtitles to the pauses in the speech and join them to clips.
+    """Snap subtitles, which are as those of a ``Recording``, to the pauses in the speech and join them to clips.
 
     A cue takes the speech segments that it overlaps, whole. Cues that share a segment become one clip. Speech without
     a cue is returned without text, and a cue without speech with its own times, so that both can be excluded for that
     reason. The clips are in order without overlap; a warning names everything that differs from the subtitles.
     """
-    usable, warnings = _usable(cues, seconds)
-    claims = _claims(usable, speech)
-    segments = _align(usable, claims, speech, settings, warnings)
-    silent = (cue for cue, (first, end) in zip(usable, claims, strict=True) if first == end)
-    warnings += [_differs(cue, "no_speech") for cue in silent if not _insert_without_speech(cue, segments, settings)]
+    claims = _claims(cues, speech)
+    segments, warnings = _align(cues, claims, speech, settings)
+    silent = (cue for cue, (first, end) in zip(cues, claims, strict=True) if first == end)
+    skipped = [cue for cue in silent if not _insert_without_speech(cue, segments, settings)]
+    warnings += [CueDiffers(cue.span.start, "no_speech", cue.text) for cue in skipped]
     return clips_of(segments, seconds, settings), warnings
 
 
@@ -109,36 +109,15 @@ def _choose_clips(padded: Sequence[_Padded], settings: DatasetConfig) -> list[tu
     return clips[::-1]
 
 
-def _usable(cues: Sequence[Cue], seconds: float) -> tuple[list[Cue], list[CueDiffers]]:
-    """Sort the cues and warn about those without text or time in the recording."""
-    usable = []
-    warnings = []
-    for cue in sorted(cues, key=lambda cue: (cue.span.start, cue.span.end)):
-        span = cue.span.within(0.0, seconds)
-        if not cue.text.strip():
-            warnings.append(_differs(cue, "empty"))
-        elif cue.span.start >= seconds:
-            warnings.append(_differs(cue, "after_end"))
-        elif span.seconds < MIN_CUE:
-            warnings.append(_differs(cue, "no_time"))
-        else:
-            usable.append(Cue(span, cue.text.strip()))
-    return usable, warnings
-
-
-def _differs(cue: Cue, issue: CueIssue) -> CueDiffers:
-    return CueDiffers(cue.span.start, issue, cue.text)
-
-
 def _align(
     cues: Sequence[Cue],
     claims: Sequence[tuple[int, int]],
     speech: Sequence[Span],
     settings: DatasetConfig,
-    warnings: list[CueDiffers],
-) -> list[Segment]:
+) -> tuple[list[Segment], list[CueDiffers]]:
     """Assign cues to the speech that they claim: segments in order without overlap, with all of the speech."""
     segments = []
+    warnings = []
     covered = 0
     for group, first, end in _groups(cues, claims):
         segments += _without_text(speech[covered:first])
@@ -150,7 +129,7 @@ def _align(
         else:
             segments.append(Segment(span, text))
             covered = end
-    return [*segments, *_without_text(speech[covered:])]
+    return [*segments, *_without_text(speech[covered:])], warnings
 
 
 def _without_text(speech: Sequence[Span]) -> list[Segment]:

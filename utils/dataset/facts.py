@@ -127,7 +127,7 @@ class SentencesMissing(WarningFact):
     first: tuple[UnsaidSentence, ...]
 
 
-# What is wrong with the times of a subtitle.
+# What is wrong with the times of a subtitle; the first three are in older datasets, since reading drops such subtitles.
 CueIssue = Literal["empty", "after_end", "no_time", "no_speech", "inside_speech", "no_pause"]
 
 
