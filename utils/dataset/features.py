@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from utils.core.batching import batched, prefetch
 from utils.core.errors import AmharicTtsError
-from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
+from utils.core.facts import Fact, Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
 from utils.core.paths import resolve_inside
 from utils.core.storage import (
     PARTIAL,
@@ -59,7 +59,7 @@ SUFFIX = ".arrow"
 VERIFIED = "verified.json"  # sizes and times of files that were hashed as a whole
 
 Array = npt.NDArray[Any]
-Steps = Generator[tuple[Progress, list[ClipNotEncoded]], None, None]
+Steps = Generator[Fact, None, None]
 
 
 @dataclass(frozen=True)
@@ -156,10 +156,9 @@ def build(  # noqa: PLR0913  # data, models, and the two calls back
         problems = 0
         for steps in (texts, audio_steps):
             with closing(steps):  # what was encoded is stored, also when this ends early
-                for progress, failed in steps:
-                    problems += len(failed)
-                    for problem in (*failed, progress):
-                        report(problem)
+                for fact in steps:
+                    problems += isinstance(fact, ClipNotEncoded)
+                    report(fact)
                     raise_if_stopped(should_stop)
     return problems
 
@@ -167,18 +166,17 @@ def build(  # noqa: PLR0913  # data, models, and the two calls back
 def _encode_texts(shards: "Shards", clips: Sequence[Clip], encode: Callable[[str], list[int]]) -> Steps:
     texts = {text_hash(clip.text): clip for clip in clips}
     missing = [(key, clip) for key, clip in texts.items() if key not in shards]
-    meter = _Meter("text", len(texts), len(missing), float(len(missing)))
+    meter = _Meter("text", len(texts), len(missing), len(missing))
     for window in batched(missing, TEXT_ROWS):
         ids = {}
-        problems = []
         for key, clip in window:
             try:
                 ids[key] = np.array(encode(clip.text), np.int32)
             except AmharicTtsError as error:
-                problems.append(ClipNotEncoded(clip.id, error))
+                yield ClipNotEncoded(clip.id, error)
         if ids:
             shards.append(list(ids), {"ids": list(ids.values())})
-        yield meter.step(len(window), float(len(window))), problems
+        yield meter.step(len(window), len(window))
 
 
 def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encoder: "AudioEncoder") -> Steps:
@@ -193,7 +191,8 @@ def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encode
             for batch, waves, problems in prefetch(read, _batches(window)):
                 for (content, wave), made in zip(waves.items(), encoder.encode([*waves.values()]), strict=True):
                     rows[content] = (wave.size, made.codes, made.mel.ravel())
-                yield meter.step(len(batch), total_seconds(batch)), problems
+                yield from problems
+                yield meter.step(len(batch), total_seconds(batch))
         finally:  # also when the work is stopped between two batches
             if rows:
                 shards.append(list(rows), dict(zip(AUDIO, zip(*rows.values(), strict=True), strict=True)))
