@@ -50,6 +50,12 @@ ORDERS = {
     "noisiest": "snr_db IS NULL, snr_db",
     "newest": "number DESC",
 }
+STATUSES = {  # of a view; all others are all clips
+    "kept": "status = 'kept'",
+    "unchecked": "status = 'kept' AND reason <> 'approved'",
+    "approved": "status = 'kept' AND reason = 'approved'",
+    "excluded": "status = 'excluded'",
+}
 WHY = "iif(reason = 'other', note, reason)"  # version 1.1 stored a person's own words as the reason
 REPAIR = "repair/"  # and the id of a clip: a change that is proposed for it
 FINDING = "list"  # what was found about the list that the changes come from
@@ -269,14 +275,8 @@ class Store(Database):
 
 
 def _condition(view: View) -> tuple[str, list[str]]:
-    conditions = ["1"]
+    conditions = [STATUSES.get(view.status, "1")]
     values = []
-    if view.status in {"approved", "unchecked"}:
-        conditions.append(f"status = 'kept' AND reason {'=' if view.status == 'approved' else '<>'} ?")
-        values.append("approved")
-    elif view.status in {"kept", "excluded"}:
-        conditions.append("status = ?")
-        values.append(view.status)
     if view.reason:
         conditions.append(f"status = 'excluded' AND {WHY} = ?")
         values.append(view.reason)
