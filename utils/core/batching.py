@@ -1,4 +1,4 @@
-"""Cut work into batches, choose some of many items, and fetch the next item while one is used."""
+"""Cut work into batches and groups, choose some of many items, and fetch the next item while one is used."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +12,18 @@ def batched(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Cut a sequence into parts of one size, the last may be shorter; ``itertools.batched`` needs Python 3.12."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+def grouped(items: Iterable[T], belongs: Callable[[Sequence[T], T], bool]) -> Iterator[list[T]]:
+    """Group consecutive items: one that does not belong to the group before it begins another."""
+    group: list[T] = []
+    for item in items:
+        if group and not belongs(group, item):
+            yield group
+            group = []
+        group.append(item)
+    if group:
+        yield group
 
 
 def evenly_spaced(items: Sequence[T], count: int) -> list[T]:

@@ -12,6 +12,7 @@ from itertools import groupby, pairwise
 from typing import Literal, NamedTuple
 
 from utils.config import DatasetConfig
+from utils.core.batching import grouped
 from utils.dataset.facts import CueDiffers, CueIssue
 from utils.recognition.spans import Cue, Span
 
@@ -138,18 +139,10 @@ def _without_text(speech: Sequence[Span]) -> list[Segment]:
 
 def _groups(cues: Sequence[Cue], claims: Sequence[tuple[int, int]]) -> Iterator[tuple[list[Cue], int, int]]:
     """Yield the cues that share speech segments, with the (first, end) of the segments."""
-    group: list[Cue] = []
-    first = end = 0
-    for cue, (begin, stop) in zip(cues, claims, strict=True):
-        if begin == stop:
-            continue
-        if group and begin >= end:
-            yield group, first, end
-            group = []
-        first, end = (min(first, begin), max(end, stop)) if group else (begin, stop)
-        group.append(cue)
-    if group:
-        yield group, first, end
+    claiming = [(cue, first, end) for cue, (first, end) in zip(cues, claims, strict=True) if first < end]
+    for group in grouped(claiming, lambda group, claimed: claimed[1] < max(end for *_, end in group)):
+        sharing, firsts, ends = zip(*group, strict=True)
+        yield list(sharing), min(firsts), max(ends)
 
 
 def _claims(cues: Sequence[Cue], speech: Sequence[Span]) -> list[tuple[int, int]]:

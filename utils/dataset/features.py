@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from utils.core.batching import batched, prefetch
+from utils.core.batching import batched, grouped, prefetch
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
 from utils.core.paths import resolve_inside
@@ -200,14 +200,8 @@ def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encode
 
 def _batches(clips: Iterable[Clip]) -> Iterator[list[Clip]]:
     """Group clips by length such that a batch, filled up to its longest clip, has a bounded length."""
-    batch: list[Clip] = []
-    for clip in sorted(clips, key=lambda clip: clip.span.seconds):
-        if batch and (len(batch) + 1) * clip.span.seconds > BATCH_SECONDS:
-            yield batch
-            batch = []
-        batch.append(clip)
-    if batch:
-        yield batch
+    by_length = sorted(clips, key=lambda clip: clip.span.seconds)
+    return grouped(by_length, lambda batch, clip: (len(batch) + 1) * clip.span.seconds <= BATCH_SECONDS)
 
 
 def _read(

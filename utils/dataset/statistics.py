@@ -169,14 +169,7 @@ class DatasetLengths:
     def counts(self) -> dict[str, dict[str, int]]:
         """Count the clips by their length in seconds, and by tokens if those are known."""
         parts = {"seconds": (self.seconds, (*SECONDS, 28)), "tokens": (self.tokens, (*TOKENS, MODEL_TOKENS))}
-        return {
-            name: {
-                f"{low}-{high}": sum(low <= value < high or value >= high == edges[-1] for value in values)
-                for low, high in pairwise(edges)
-            }
-            for name, (values, edges) in parts.items()
-            if values
-        }
+        return {name: _count_between(values, edges) for name, (values, edges) in parts.items() if values}
 
     def gaps(self) -> list[LengthGap]:
         """Return the lengths that a model trained on these clips will speak badly, because it never sees them."""
@@ -188,10 +181,17 @@ class DatasetLengths:
             found.append(LengthGap("short", f"{short} / {count}"))
         if longest < LONG_SECONDS:
             found.append(LengthGap("long", f"{longest:.1f}"))
-        counts = self.counts()["seconds"].items()
-        edges = [(name, low) for (name, number), low in zip(counts, SECONDS, strict=True) if not number]
-        inner = [name for name, low in edges if min(self.seconds) < low < longest and low >= SHORT_SECONDS]
-        return [*found, *(LengthGap("between", name) for name in inner)]
+        lowest = max(SHORT_SECONDS, min(self.seconds))
+        for (name, number), low in zip(self.counts()["seconds"].items(), SECONDS, strict=True):
+            if not number and lowest <= low < longest:
+                found.append(LengthGap("between", name))
+        return found
+
+
+def _count_between(values: Sequence[float], edges: Sequence[int]) -> dict[str, int]:
+    """Count values from one edge to the next; those above the last edge count as it."""
+    counts = np.histogram(np.minimum(values, edges[-1]), edges)[0].tolist()
+    return {f"{low}-{high}": count for (low, high), count in zip(pairwise(edges), counts, strict=True)}
 
 
 def measure_lengths(path: Path) -> tuple[list[MetadataRow], DatasetLengths]:

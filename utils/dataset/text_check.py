@@ -10,13 +10,14 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import torch
 
 from utils.config import DatasetConfig
+from utils.core.batching import grouped
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Report, ShouldStop, WarningFact, counted, ignore, never_stop
 from utils.core.folders import seal, verify_hashes
@@ -326,13 +327,8 @@ def _lessons_of(
 
 def _joined(groups: Sequence[Group], length: float) -> list[Group]:
     """Join the words of subtitles or sentences to parts of about this length, as clips are."""
-    parts: list[Group] = []
-    for group in filter(None, groups):
-        if parts and group[-1].span.end - parts[-1][0].span.start <= length:
-            parts[-1] = [*parts[-1], *group]
-        else:
-            parts.append(group)
-    return parts
+    parts = grouped(filter(None, groups), lambda part, group: group[-1].span.end - part[0][0].span.start <= length)
+    return [list(chain.from_iterable(part)) for part in parts]
 
 
 def _around(group: Group, seconds: float) -> Cue:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from utils.config import DatasetConfig
+from utils.core.batching import grouped
 from utils.dataset.cutting import Segment, clips_of
 from utils.dataset.transcript import Group
 from utils.recognition.aligner import Rows, SpokenWord, heard_in
@@ -128,16 +129,15 @@ def _stretches(
     speech: Sequence[Span], inside: Sequence[Sequence[tuple[SpokenWord, int]]], longest: float
 ) -> list[tuple[int, int]]:
     """Join the segments that share groups where all of them fit in a clip; where not, any pause may be cut."""
-    chains: list[tuple[int, int]] = []
-    for number, words in enumerate(inside):
-        if chains and words and inside[number - 1] and inside[number - 1][-1][1] == words[0][1]:
-            chains[-1] = chains[-1][0], number + 1
-        else:
-            chains.append((number, number + 1))
+
+    def share_group(_: Sequence[int], number: int) -> bool:
+        before, words = inside[number - 1 : number + 1]
+        return bool(before and words) and before[-1][1] == words[0][1]
+
     stretches = []
-    for first, end in chains:
-        fits = speech[end - 1].end - speech[first].start <= longest
-        stretches += [(first, end)] if fits else [(at, at + 1) for at in range(first, end)]
+    for chain in grouped(range(len(inside)), share_group):
+        fits = speech[chain[-1]].end - speech[chain[0]].start <= longest
+        stretches += [(chain[0], chain[-1] + 1)] if fits else [(at, at + 1) for at in chain]
     return stretches
 
 

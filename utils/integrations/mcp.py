@@ -9,6 +9,7 @@ import functools
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -59,14 +60,14 @@ def load(config: SpeechConfig, check: "Check") -> "Synthesizer":
         return chosen_voice(config, on_step=check)
 
 
+@dataclass(frozen=True)
 class Tools:
     """What an assistant can call; the model is loaded when it is first needed."""
 
-    def __init__(self, session: "SpeechSession", config: SpeechConfig, folder: Path, output: Path) -> None:
-        self.session = session
-        self.config = config
-        self.folder = folder
-        self.output = output
+    session: "SpeechSession"
+    config: SpeechConfig
+    folder: Path
+    output: Path
 
     def speak(self, text: str, file: str, voice: str = "") -> dict[str, object]:
         """Speak a text into an audio file such as hello.wav or hello.mp3.

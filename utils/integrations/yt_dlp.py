@@ -10,6 +10,7 @@ import importlib
 import io
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,12 +55,12 @@ def download(
     return _Downloader(folder, canonical(language), on_progress, access).download(url, MAX_DEPTH)
 
 
+@dataclass(frozen=True)
 class _Downloader:
-    def __init__(self, folder: Path, language: str, on_progress: OnProgress, access: Access) -> None:
-        self.folder = folder
-        self.language = language
-        self.on_progress = on_progress
-        self.access = access
+    folder: Path
+    language: str
+    on_progress: OnProgress
+    access: Access
 
     def download(self, url: str, depth: int) -> DownloadedFiles:
         """Download one address; one bad entry of a playlist does not stop the others."""

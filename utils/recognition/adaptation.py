@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
+from utils.core.batching import grouped
 from utils.core.facts import Progress, Report, ShouldStop, raise_if_stopped
 from utils.recognition.phone_recogniser import HOP, RATE, STRIDE, PhoneRecogniser
 
@@ -107,9 +108,5 @@ def _batches(examples: Sequence[Example], random: torch.Generator) -> list[list[
     """Return all examples once, in batches of similar length, in random order."""
     sizes = torch.tensor([float(mels.shape[1]) for mels, _ in examples])
     order = (sizes * (0.9 + 0.2 * torch.rand(len(sizes), generator=random))).argsort().tolist()
-    batches: list[list[int]] = [[]]
-    for at in order:
-        if sum(float(sizes[other]) for other in batches[-1]) * HOP / RATE > BATCH_SECONDS:
-            batches.append([])
-        batches[-1].append(at)
+    batches = list(grouped(order, lambda batch, _: float(sizes[batch].sum()) * HOP / RATE <= BATCH_SECONDS))
     return [batches[number] for number in torch.randperm(len(batches), generator=random).tolist()]

@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from utils.amharic.joining import whole_words
+from utils.core.batching import grouped
 from utils.core.languages import AMHARIC, canonical
 from utils.core.storage import cached_while_unchanged
 from utils.xtts.language_packs import LanguagePack, pack_for
@@ -76,14 +77,13 @@ class Units:
 
     def _in_context(self, written: Sequence[str]) -> list[range]:
         """Group words that are read differently on their own, such as the parts of a telephone number."""
-        groups = [range(1)]
-        for at in range(1, len(written)):
+
+        def belongs(_: Sequence[int], at: int) -> bool:
             before = " ".join(written[max(0, at - NEAR) : at])
             after = " ".join(written[at : at + NEAR])
-            apart = self.spell(before) + self.spell(after) == self.spell(f"{before} {after}")
-            start = at if apart else groups.pop().start
-            groups.append(range(start, at + 1))
-        return groups
+            return self.spell(before) + self.spell(after) != self.spell(f"{before} {after}")
+
+        return [range(group[0], group[-1] + 1) for group in grouped(range(len(written)), belongs)]
 
 
 @cached_while_unchanged(8)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from utils.config import DatasetConfig
+from utils.core.batching import grouped
 from utils.media.arrays import BoolArray, Float32Array
 from utils.media.audio import NO_SAMPLES, Samples, stream
 from utils.recognition.facts import RecogniserError
@@ -127,13 +128,10 @@ def _apply_hysteresis(probabilities: Float32Array, threshold: float) -> BoolArra
 
 def _join_active(active: BoolArray, settings: DatasetConfig) -> Frames:
     """Join active frames over short pauses, then drop what is too short for speech."""
-    joined: Frames = []
-    edges = np.flatnonzero(np.diff(active.astype(np.int8), prepend=0, append=0))
-    for first, end in edges.reshape(-1, 2).tolist():
-        if joined and first - joined[-1][1] < settings.min_pause_seconds * FRAMES_PER_SECOND:
-            joined[-1] = (joined[-1][0], end)
-        else:
-            joined.append((first, end))
+    edges = np.flatnonzero(np.diff(active.astype(np.int8), prepend=0, append=0)).reshape(-1, 2).tolist()
+    pause = settings.min_pause_seconds * FRAMES_PER_SECOND
+    groups = grouped(edges, lambda group, edge: edge[0] - group[-1][1] < pause)
+    joined = [(group[0][0], group[-1][1]) for group in groups]
     return [(first, end) for first, end in joined if end - first >= settings.min_speech_seconds * FRAMES_PER_SECOND]
 
 

@@ -139,10 +139,9 @@ class Run:
     def overwrite_state(self, state: State) -> None:
         """Overwrite the state in place, which works on a full disk."""
         content = document(STATE_FILE.dump_python(state, mode="json")).encode()
-        if len(content) > MAX_STATE:
-            content = document(
-                STATE_FILE.dump_python(dataclasses.replace(state, error={}, message=""), mode="json")
-            ).encode()
+        if len(content) > MAX_STATE and state.error:
+            self.overwrite_state(dataclasses.replace(state, error={}, message=""))
+            return
         with storage_errors(self.state_file), self.state_file.open("r+b") as file:
             file.write(content)
             file.truncate()

@@ -86,8 +86,6 @@ def second_cer(text_a: str, text_b: str) -> float:
     from utils.amharic.alphabet import fold
 
     folded = (fold(unicodedata.normalize("NFC", text).casefold()) for text in (text_a, text_b))
-    first, second = ("".join(char for char in text if unicodedata.category(char)[0] in "LMN") for text in folded)
-    if not first or not second:
-        return float(first != second)
-    edits = jiwer.process_characters(first, second)
-    return (edits.substitutions + edits.deletions + edits.insertions) / max(len(first), len(second))
+    plain = ("".join(char for char in text if unicodedata.category(char)[0] in "LMN") for text in folded)
+    shorter, longer = sorted(plain, key=len)
+    return float(jiwer.cer(longer, shorter)) if longer else 0.0
