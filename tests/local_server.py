@@ -2,7 +2,7 @@
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
@@ -24,7 +24,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def listening(handler: type[Handler]) -> Iterator[str]:
+def listening(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
     """Answer until the block is left; give the address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()

@@ -3,19 +3,17 @@
 import logging
 import re
 import sys
-import unicodedata
 from collections import Counter
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.amharic.test_alphabet import ASSIGNED
 from utils.amharic.alphabet import PHONES, from_latin, to_latin, values
 from utils.amharic.explanation import explain, explain_words
 from utils.amharic.phonemes import _epitran, phonemize
 
-BLOCKS = ((0x1200, 0x135B), (0x1380, 0x1390), (0x2D80, 0x2DE0), (0xAB00, 0xAB30), (0x1E7E0, 0x1E800))
-ASSIGNED = [chr(code) for start, end in BLOCKS for code in range(start, end) if unicodedata.category(chr(code)) == "Lo"]
 ETHIOPIC = re.compile("[\u1200-\u135a\u1380-\u138f\u2d80-\u2dde\uab01-\uab2e\U0001e7e0-\U0001e7fe]")
 AMHARIC = st.text(st.sampled_from([*values(), " ", "።", "፣", "\u135f", "ː", "5", "x"]))
 

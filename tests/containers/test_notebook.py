@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.run_kinds.count import CountConfig
-from tests.soak.subject import wait_for
+from tests.waiting import wait_for
 from utils.core.paths import ROOT
 from utils.studio import runs
 from utils.studio.paths import project
@@ -178,5 +178,5 @@ def test_the_last_run_that_was_cut_off_goes_on(
     old, cut_off = interrupted
     call(LAUNCH, values, RESUME=True)
     assert f"mine: {cut_off.name} goes on." in capsys.readouterr().out
-    wait_for(lambda: cut_off.current_state().status not in runs.ACTIVE, lambda: "the run goes on", 60)
+    wait_for(lambda: cut_off.current_state().status not in runs.ACTIVE, 60)
     assert (cut_off.current_state().status, old.current_state().status) == ("finished", "lost")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_for
 from utils.core import storage
 from utils.core.errors import StorageError
 from utils.core.paths import TINY_MODEL
@@ -104,8 +105,7 @@ def test_a_lock_is_free_once_its_holder_is_killed(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     holder = multiprocessing.get_context("spawn").Process(target=hold_for_ever, args=(tmp_path / ".lock", str(ready)))
     holder.start()
-    while not ready.exists():
-        time.sleep(0.01)
+    wait_for(ready.exists, 60)
     holder.kill()
     holder.join()
     began = time.monotonic()

@@ -9,13 +9,13 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.dataset.building import clip
 from tests.ui.data_folders import example_clip
+from tests.waiting import wait_for
 from utils.core.errors import DataError, StorageError
 from utils.core.facts import Unrecognised
 from utils.dataset import background_counts, editor, statistics
@@ -260,19 +260,15 @@ def test_only_an_approved_clip_loses_its_rank(tmp_path: Path) -> None:
 
 
 def test_an_edit_does_not_wait_for_the_statistics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, background, account = (
-        stored(tmp_path, [example_clip(1)]),
-        background_counts.BackgroundCounts(),
-        statistics.account,
-    )
+    store, account = stored(tmp_path, [example_clip(1)]), statistics.account
+    background = background_counts.BackgroundCounts()
 
     def edit_meanwhile(dataset: Dataset) -> statistics.Account:
         editor.exclude(store.folder, [example_clip(1).id], "a cough")  # would wait in vain for a reader that it stops
         return account(dataset)
 
     monkeypatch.setattr(statistics, "account", edit_meanwhile)
-    while (counts := background.latest(store)) is None:
-        time.sleep(0.01)
+    counts = wait_for(lambda: background.latest(store))
     assert counts.revision < store.meta("revision")  # so they are counted again
 
 
@@ -283,12 +279,10 @@ def test_a_dataset_that_is_deleted_before_it_is_counted_again_stays_deleted(
     (tmp_path / "dataset").mkdir()
     store, background = stored(tmp_path / "dataset", [example_clip(1)]), background_counts.BackgroundCounts()
     monkeypatch.setattr(background_counts, "PAUSE", 0.2)
-    while background.latest(store) is None:
-        time.sleep(0.01)
+    wait_for(lambda: background.latest(store))
     editor.exclude(store.folder, [example_clip(1).id], "a cough")
     background.latest(store)
     store.folder.rename(tmp_path / "trash")  # as a project is deleted
-    while any(thread.name == "counts" for thread in threading.enumerate()):
-        time.sleep(0.01)
+    wait_for(lambda: "counts" not in {thread.name for thread in threading.enumerate()})
     assert not store.clips()
     assert not store.folder.exists()

@@ -2,18 +2,18 @@
 
 import contextlib
 import functools
-import http.server
 import os
 import socket
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.local_server import Handler, listening
 from utils.core.addresses import public_connections_only
 from utils.core.errors import DownloadError
 from utils.dataset.sources import Access, find_recordings
@@ -42,13 +42,8 @@ def site(site_folder: Path) -> Iterator[str]:
     both = page.format("both", track.format("en") + track.format("am"))
     (folder / "both.html").write_text(both, encoding="utf-8")
     (folder / "english.html").write_text(page.format("english", track.format("en")), encoding="utf-8")
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    with listening(functools.partial(SimpleHTTPRequestHandler, directory=str(folder))) as address:
+        yield address
 
 
 def downloaded(site: str, page: str, folder: Path, language: str = "am", **more: Any) -> DownloadedFiles:
@@ -112,19 +107,13 @@ def test_cookies_are_used_without_a_change_of_their_file(site: str, tmp_path: Pa
     before = cookies.read_text()
     seen: list[tuple[str, str | None]] = []
 
-    class Proxy(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Proxy(Handler):
+        def do_GET(self) -> None:  # noqa: N802  # as http.server calls it
             seen.append((self.path, self.headers.get("Cookie")))
-            self.send_error(404)
+            self.answer_with(404, b"", {})
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        access = Access(str(cookies), f"http://127.0.0.1:{server.server_port}")
-        with pytest.raises(DownloadError):
-            downloaded(site, "talk.wav", tmp_path / "out", access=access)
-        server.shutdown()
-        thread.join()
+    with listening(Proxy) as proxy, pytest.raises(DownloadError):
+        downloaded(site, "talk.wav", tmp_path / "out", access=Access(str(cookies), proxy))
     assert (f"{site}/talk.wav", "session=abebe") in seen
     assert cookies.read_text() == before
     with pytest.raises(DownloadError, match="cannot be read"):

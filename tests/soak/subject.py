@@ -1,15 +1,14 @@
 """A project to inject faults into, and what must hold after each of them: nothing that was written is lost."""
 
 import contextlib
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import psutil
 
 from tests.random_base import random_base
 from tests.soak.formats import write_dataset
+from tests.waiting import wait_for
 from utils.config import TrainConfig
 from utils.core import folders
 from utils.core.events import Event, iter_events, read_tail
@@ -23,22 +22,11 @@ from utils.studio.runs import Run
 from utils.training import resume_state
 from utils.xtts import checkpoints
 
-T = TypeVar("T")
 PATIENCE = 600.0  # seconds that a start and a save may take on a busy machine
 
 
 class Lost(Exception):  # noqa: N818  # a finding, not an error
     """Something that was written is gone, or a run does not resume."""
-
-
-def wait_for(condition: Callable[[], T], otherwise: Callable[[], str], patience: float = PATIENCE) -> T:
-    """Wait until a condition holds and return its value; what happened otherwise is a loss."""
-    deadline = time.monotonic() + patience
-    while not (value := condition()):
-        if time.monotonic() > deadline:
-            raise Lost(otherwise())
-        time.sleep(0.05)
-    return value
 
 
 class Subject:
@@ -107,13 +95,13 @@ class Subject:
         def happened_or_ended() -> bool:
             return condition() or self.training.current_state().status not in runs.ACTIVE
 
-        wait_for(happened_or_ended, describe)
+        wait_for(happened_or_ended, PATIENCE, describe)
         if not condition():
             raise Lost(describe())
 
     def wait_for_end(self) -> State:
         """Wait until the training and all its processes have ended; return its last state."""
-        wait_for(lambda: self.training.current_state().status not in runs.ACTIVE, lambda: "the run does not end")
+        wait_for(lambda: self.training.current_state().status not in runs.ACTIVE, PATIENCE)
         self.expect_no_process()
         return self.training.current_state()
 

@@ -21,7 +21,8 @@ import psutil
 import pytest
 
 from tests.soak.mounting import BLOCK, NotHere, fill, mounted
-from tests.soak.subject import Lost, Subject, wait_for
+from tests.soak.subject import Lost, Subject
+from tests.waiting import wait_for
 from tests.worded import worded
 from utils.core.errors import StorageError
 from utils.core.events import iter_events, read_tail
@@ -165,7 +166,7 @@ def test_nothing_is_lost(fault: Fault, number: int, tmp_path: Path) -> None:
         subject.kill()
         subject.check()
         subject.check_resume()
-    wait_for(lambda: not has_zombies(), lambda: "zombies are left", patience=10.0)
+    wait_for(lambda: not has_zombies(), 10)
 
 
 def has_zombies() -> bool:

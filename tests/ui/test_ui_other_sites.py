@@ -1,9 +1,7 @@
 """Pages of other sites, open in the same browser as the page, and a tunnel: they read and change nothing."""
 
 import http.client
-import http.server
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -12,6 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.local_server import Handler, listening
 from tests.ui.serving import Served, serving
 
 pytestmark = pytest.mark.browser
@@ -75,21 +74,14 @@ while True:
 @contextmanager
 def other_site(name: str) -> Iterator[str]:
     """An empty page on another port of this computer."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Empty)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://{name}:{server.server_port}/"
-    server.shutdown()
+    with listening(Empty) as address:
+        yield address.replace("127.0.0.1", name)
 
 
-class Empty(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><link rel=icon href=data:,><title>another site</title><body>")
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
+class Empty(Handler):
+    def do_GET(self) -> None:  # noqa: N802  # as http.server calls it
+        page = b"<!doctype html><link rel=icon href=data:,><title>another site</title><body>"
+        self.answer_with(200, page, {"Content-Type": "text/html"})
 
 
 @pytest.fixture(scope="module", params=["token", "password"])
