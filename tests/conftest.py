@@ -56,6 +56,14 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def speaking_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small finished model that speaks Amharic; nobody changes it."""
+    from tests.speech import amharic_model
+
+    return amharic_model.build(tmp_path_factory.mktemp("speaking"))
+
+
+@pytest.fixture(scope="session")
 def amharic(tiny_folder: Path) -> "Tokenizer":
     from utils.xtts.tokenizer import prepare_tokenizer
     from utils.xtts.vocabulary import Vocabulary

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.speech import amharic_model
 from utils.__main__ import main
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.synthesizer import Caches, Synthesizer
@@ -20,18 +19,13 @@ Speak = Callable[..., int]
 Capture = pytest.CaptureFixture[str]
 
 
-@pytest.fixture(scope="module")
-def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return amharic_model.build(tmp_path_factory.mktemp("spoken"))
-
-
 @pytest.fixture
-def speak(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
+def speak(speaking_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
     """The command, with a model that says half a second of each sentence."""
     monkeypatch.setattr("utils.speech.synthesizer.max_codes", lambda *_: 12)
     monkeypatch.setattr("utils.studio.loading.caches", lambda _: Caches(tmp_path / "voices"))
     monkeypatch.chdir(tmp_path)
-    usual = ["--model", str(ready), "--precision", "fp32", "--tries", "1", "--no-trim"]
+    usual = ["--model", str(speaking_folder), "--precision", "fp32", "--tries", "1", "--no-trim"]
     return lambda *words: main(["speak", *words, *usual])
 
 

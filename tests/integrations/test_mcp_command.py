@@ -16,9 +16,29 @@ from utils.core.paths import ROOT
 
 pytestmark = pytest.mark.slow
 
+CALLS: list[tuple[str, dict[str, str]]] = [
+    ("speak", {"text": "ሰላም።", "file": "out/hello.mp3"}),
+    ("voices", {}),
+    ("prepare", {"project_name": "mine", "recordings": "talk.wav"}),
+    ("status", {"project_name": "mine"}),
+    # outside of the folder
+    ("speak", {"text": "ሰላም።", "file": "../hello.wav"}),
+    ("speak", {"text": "ሰላም።", "file": "a.wav", "voice": "/etc/passwd"}),
+    ("prepare", {"project_name": "mine", "recordings": "/etc"}),
+    ("status", {"project_name": "../etc"}),
+]
 
-def converse(folder: Path, *calls: tuple[str, dict[str, str]]) -> list[Any]:
-    """Call tools one after the other and return their results."""
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("assistant")
+    soundfile.write(folder / "talk.wav", random_model.synthetic_speech(2.0, 1), 22_050)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def results(folder: Path) -> list[Any]:
+    """What an assistant is told who calls tools one after the other."""
 
     async def talk() -> list[Any]:
         words = ["-m", "utils", "mcp", "--folder", str(folder), "--output", str(folder / "projects"), "--model", "tiny"]
@@ -31,35 +51,21 @@ def converse(folder: Path, *calls: tuple[str, dict[str, str]]) -> list[Any]:
             tools = (await session.list_tools()).tools
             read_only = {tool.name: tool.annotations and tool.annotations.read_only_hint for tool in tools}
             assert read_only == {"speak": False, "voices": True, "prepare": False, "status": True}
-            return [await session.call_tool(name, arguments) for name, arguments in calls]
+            return [await session.call_tool(name, arguments) for name, arguments in CALLS]
 
     return asyncio.run(asyncio.wait_for(talk(), 200))
 
 
-def test_an_assistant_speaks_prepares_and_asks(tmp_path: Path) -> None:
-    soundfile.write(tmp_path / "talk.wav", random_model.synthetic_speech(2.0, 1), 22_050)
-    spoken, voices, prepared, status = converse(
-        tmp_path,
-        ("speak", {"text": "ሰላም።", "file": "out/hello.mp3"}),
-        ("voices", {}),
-        ("prepare", {"project_name": "mine", "recordings": "talk.wav"}),
-        ("status", {"project_name": "mine"}),
-    )
+def test_an_assistant_speaks_prepares_and_asks(folder: Path, results: list[Any]) -> None:
+    spoken, voices, prepared, status = results[:4]
     assert not spoken.is_error
-    assert soundfile.info(tmp_path / "out" / "hello.mp3").duration > 0.2
+    assert soundfile.info(folder / "out" / "hello.mp3").duration > 0.2
     assert "Genet" in voices.content[0].text or "Genet" in str(voices.structured_content)
     assert "is running in" in prepared.content[0].text
     assert "prepare" in str(status.structured_content)
 
 
-def test_nothing_outside_the_folder_is_read_or_written(tmp_path: Path) -> None:
-    results = converse(
-        tmp_path,
-        ("speak", {"text": "ሰላም።", "file": "../hello.wav"}),
-        ("speak", {"text": "ሰላም።", "file": "a.wav", "voice": "/etc/passwd"}),
-        ("prepare", {"project_name": "mine", "recordings": "/etc"}),
-        ("status", {"project_name": "../etc"}),
-    )
-    assert all(result.is_error for result in results)
-    assert "outside" in results[0].content[0].text
-    assert not (tmp_path.parent / "hello.wav").exists()
+def test_nothing_outside_the_folder_is_read_or_written(folder: Path, results: list[Any]) -> None:
+    assert all(result.is_error for result in results[4:])
+    assert "outside" in results[4].content[0].text
+    assert not (folder.parent / "hello.wav").exists()

@@ -27,16 +27,21 @@ def test_a_command_does_its_work_as_a_run(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "model.pth").is_file()
 
 
-def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p")
-    command_runs.start("export", [str(tmp_path / "nothing"), "--out", str(tmp_path / "out")], project)
-    state = ended(project, "export").current_state()
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project in which a command has failed twice."""
+    folder = tmp_path_factory.mktemp("failing")
+    project = Project(folder / "p")
+    for _ in range(2):
+        command_runs.start("export", [str(folder / "nothing"), "--out", str(folder / "out")], project)
+        ended(project, "export")
+    return project
+
+
+def test_a_command_that_fails_says_why(failing: Project) -> None:
+    state = ended(failing, "export").current_state()
     assert (state.status, "nothing" in state.reason()) == ("failed", True)
 
 
-def test_only_the_newest_run_of_a_kind_is_kept(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p")
-    for _ in range(2):
-        command_runs.start("export", [str(tmp_path / "nothing"), "--out", str(tmp_path / "out")], project)
-        ended(project, "export")
-    assert len(runs.list_runs(project)) == 1
+def test_only_the_newest_run_of_a_kind_is_kept(failing: Project) -> None:
+    assert len(runs.list_runs(failing)) == 1

@@ -4,6 +4,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -27,11 +28,9 @@ IS_HEARD_THEN_PAUSED = f"""() => {{
 
 
 @pytest.fixture(scope="module")
-def speaking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    from tests.speech import amharic_model
-
+def speaking(tmp_path_factory: pytest.TempPathFactory, speaking_folder: Path) -> Iterator[Served]:
     output = tmp_path_factory.mktemp("speaking") / "output"
-    shutil.copytree(amharic_model.build(tmp_path_factory.mktemp("model")), output / "default" / "ready")
+    shutil.copytree(speaking_folder, output / "default" / "ready")
     with serving(output, "inference", "7960", kind=OneTab) as page:
         yield page
 

@@ -30,13 +30,10 @@ SRT = "1\n00:00:01,000 --> 00:00:03,000\nሰላም ለዓለም።\n\n2\n00:00:0
 
 
 @pytest.fixture(scope="module")
-def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from tests.speech import amharic_model
-
+def output(tmp_path_factory: pytest.TempPathFactory, speaking_folder: Path) -> Path:
     output = tmp_path_factory.mktemp("speaking") / "output"
-    ready = amharic_model.build(tmp_path_factory.mktemp("model"))
     for name in ("default", "second"):
-        shutil.copytree(ready, output / name / "ready")
+        shutil.copytree(speaking_folder, output / name / "ready")
     return output
 
 
