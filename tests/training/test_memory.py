@@ -38,9 +38,7 @@ CLIP = ClipSize(32 + 21 + 64, frames=100, text=21, audio=64)
     ("settings", "frames"),
     [
         ({}, 516),
-        pytest.param({"enable_sdpa": False}, 516, marks=pytest.mark.long),
         ({"enable_grad_checkpoint": True, "enable_mixed_precision": True}, 516),
-        pytest.param({"enable_grad_checkpoint": True}, 1500, marks=pytest.mark.long),
         pytest.param({"dropout": 0.1, "enable_sdpa": False}, 516, marks=pytest.mark.long),
         ({"dropout": 0.1, "enable_byte_dropout": True}, 516),
     ],

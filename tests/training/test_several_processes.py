@@ -45,17 +45,8 @@ def alone(tmp_path_factory: pytest.TempPathFactory, dataset: Path) -> Run:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("words", "launcher"),
-    [
-        pytest.param(("--num-processes=2", "--tracker=tensorboard"), ("-m",), id="launcher"),
-        pytest.param((), TORCHRUN, id="torchrun"),
-    ],
-)
-def test_two_processes_come_to_the_same_curve(
-    tmp_path: Path, dataset: Path, alone: Run, words: tuple[str, ...], launcher: tuple[str, ...]
-) -> None:
-    together = train_by_command(tmp_path, dataset, "--grad-acumm=1", *words, launcher=launcher)
+def test_two_processes_of_torchrun_come_to_the_same_curve(tmp_path: Path, dataset: Path, alone: Run) -> None:
+    together = train_by_command(tmp_path, dataset, "--grad-acumm=1", "--tracker=tensorboard", launcher=TORCHRUN)
     for kind in ("train", "evaluation"):
         assert figures(together, "loss", kind) == pytest.approx(figures(alone, "loss", kind), rel=1e-4)
     assert figures(together, "step") == [1, 2, 3, 4]

@@ -8,7 +8,7 @@ import soundfile
 from playwright.sync_api import Locator, Page, expect
 
 from tests.dataset.recordings import sample_texts
-from tests.ui.serving import Seen, Served, expect_sound, listen, settle
+from tests.ui.serving import Seen, Served, settle
 from utils.config import TrainConfig
 from utils.core.events import read_events
 from utils.media.rates import OUTPUT_RATE
@@ -76,15 +76,6 @@ def test_advanced_is_remembered(seen: Seen) -> None:
     expect(field).to_be_visible()
     page.locator("#training-tab .sheet [data-close]").click()
     settle(page)
-
-
-@pytest.mark.long
-def test_the_fine_tuned_sample_is_heard_within_six_clicks(seen: Seen, served: Served) -> None:
-    seen.page.set_default_timeout(60_000)
-    listen(seen.page)
-    assert click_through(seen.page, ("[data-act=sample]", "#data-run-facts", "finished"), *WAY) <= 6
-    expect_sound(seen.page)
-    assert takes.names(served.project("sample"))
 
 
 @pytest.mark.long
