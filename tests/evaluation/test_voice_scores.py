@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.dataset.recordings import generated, recording
-from utils.dataset.subtitles import read_cues
+from tests.dataset.recordings import generated, recording, sentences
 from utils.dataset.text_check import FOLDER, LIMITS
 from utils.evaluation import voice_scores
 from utils.evaluation.voice_scores import SpokenSentence, TranscriptJudge, VoiceScorer, composite, find_phone_judge
@@ -21,7 +20,6 @@ from utils.media.rates import OUTPUT_RATE
 from utils.recognition.recognisers import Transcript
 from utils.recognition.thresholds import Limits
 from utils.speech.facts import Flag
-from utils.studio import sample_project
 
 TEXTS = ("ሰላም ለሁላችሁም", "ቡና እንጠጣ", "ልጆቹ በትምህርት ቤት ይማራሉ")
 
@@ -47,12 +45,11 @@ def spectrum(samples: Samples) -> Any:
 def spoken(tmp_path_factory: pytest.TempPathFactory) -> list[SpokenSentence]:
     """Speech that is the recording itself: perfect by every score."""
     folder = tmp_path_factory.mktemp("spoken")
-    sentences = []
-    for number, text in enumerate(TEXTS):
-        known = recording(4.0, seed=number, speech=generated())
-        path = known.save(folder / f"{number}.wav")
-        sentences.append(SpokenSentence(text, audio.load(path, OUTPUT_RATE), folder / "0.wav", path))
-    return sentences
+    paths = [recording(4.0, seed=seed, speech=generated()).save(folder / f"{seed}.wav") for seed in range(len(TEXTS))]
+    return [
+        SpokenSentence(text, audio.load(path, OUTPUT_RATE), paths[0], path)
+        for text, path in zip(TEXTS, paths, strict=True)
+    ]
 
 
 def scores(spoken: Sequence[SpokenSentence]) -> dict[str, float]:
@@ -81,13 +78,13 @@ def test_known_damage_lowers_the_right_score(spoken: list[SpokenSentence], monke
         "intelligibility": shuffled,
         "similarity": [other_voice(sentence) for sentence in spoken],
     }
-    for name, sentences in damaged.items():
-        assert scores(sentences)[name] < whole[name] - 0.1, name
+    for name, bad in damaged.items():
+        assert scores(bad)[name] < whole[name] - 0.1, name
     assert scores([sentence._replace(samples=noise) for sentence in spoken])["similarity"] < whole["similarity"] - 0.1
     looped = scores([sentence._replace(flags=(Flag("loop", 1.0, 3),)) for sentence in spoken])
     assert looped["endings"] == 0
-    for sentences in (*damaged.values(), shuffled):
-        assert (composite(scores(sentences), 1.0, 2.0) or 0) < (composite(whole, 1.0, 2.0) or 0)
+    for bad in damaged.values():
+        assert (composite(scores(bad), 1.0, 2.0) or 0) < (composite(whole, 1.0, 2.0) or 0)
 
 
 def test_what_is_not_measured_is_left_out(spoken: list[SpokenSentence]) -> None:
@@ -101,21 +98,18 @@ def test_what_is_not_measured_is_left_out(spoken: list[SpokenSentence]) -> None:
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory: pytest.TempPathFactory) -> list[SpokenSentence]:
     """Sentences of the sample project, with a copy as their recording."""
-    folder = tmp_path_factory.mktemp("sample")
-    sound = audio.load(sample_project.DATA / sample_project.AUDIO_FILE, OUTPUT_RATE)
-    sentences = []
-    for number, cue in enumerate(read_cues(sample_project.DATA / sample_project.SUBTITLE_FILE)[0][:12]):
-        part = sound[round(cue.span.start * OUTPUT_RATE) : round(cue.span.end * OUTPUT_RATE)]
-        audio.save(folder / f"{number}.wav", part, OUTPUT_RATE)
-        sentences.append(SpokenSentence(cue.text, part, folder / "0.wav", folder / f"{number}.wav"))
-    return sentences
+    folder, found = tmp_path_factory.mktemp("sample"), []
+    for number, (text, sound) in enumerate(sentences(OUTPUT_RATE)[:12]):
+        audio.save(folder / f"{number}.wav", sound, OUTPUT_RATE)
+        found.append(SpokenSentence(text, sound, folder / "0.wav", folder / f"{number}.wav"))
+    return found
 
 
 @pytest.mark.parametrize(
     ("damage", "bounds"),
     [
         (lambda sentence: sentence, (0.85, 1.0)),
-        (lambda sentence: sentence._replace(samples=sentence.samples[: sentence.samples.size // 2]), (0.3, 0.65)),
+        (cut, (0.3, 0.65)),
         (lambda sentence: sentence._replace(samples=with_noise(sentence.samples)), (0.2, 0.75)),
         (lambda sentence: sentence._replace(samples=with_noise(0 * sentence.samples)), (0.0, 0.25)),
     ],

@@ -35,6 +35,13 @@ def recorder() -> Iterator[Recorder]:
         yield recorder
 
 
+@pytest.fixture
+def growing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache grows, and whatever stops the graphs is a failure."""
+    monkeypatch.setattr(steps, "COLUMNS", 64)
+    monkeypatch.setattr(DecoderNetwork, "stop_graphs", lambda _network, problem: pytest.fail(problem))
+
+
 def decoder(recorder: Recorder) -> Decoder:
     decoder = Decoder(talking_gpt(2), "fp16", "cuda:0")
     assert decoder.uses_graphs
@@ -81,12 +88,9 @@ def test_audio_is_read_once_for_a_sentence_or_chunk(recorder: Recorder) -> None:
     assert recorder.waits == {READ: 3}
 
 
+@pytest.mark.usefixtures("growing")
 @pytest.mark.parametrize("seed", [0, 1])
-def test_sentences_that_join_leave_and_grow_at_random_meet_no_fault(
-    recorder: Recorder, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(steps, "COLUMNS", 64)  # so that the cache grows
-    monkeypatch.setattr(DecoderNetwork, "stop_graphs", lambda _network, problem: pytest.fail(problem))
+def test_sentences_that_join_leave_and_grow_at_random_meet_no_fault(recorder: Recorder, seed: int) -> None:
     chance, speaker = random.Random(seed), decoder(recorder)
     opened: list[Any] = []  # each request with what it generates
     for _ in range(4):
@@ -191,6 +195,7 @@ def in_the_thread_of_the_caller(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Lane, "run", Lane._run)
 
 
+@pytest.mark.usefixtures("growing")
 @pytest.mark.parametrize(
     ("plant", "error"),
     [
@@ -205,8 +210,6 @@ def in_the_thread_of_the_caller(patch: pytest.MonkeyPatch) -> None:
 def test_a_planted_fault_of_streams_and_graphs_is_found(
     recorder: Recorder, plant: Any, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "COLUMNS", 64)  # so that the cache grows
-    monkeypatch.setattr(DecoderNetwork, "stop_graphs", lambda _network, problem: pytest.fail(problem))
     plant(monkeypatch)
     with pytest.raises((DeviceError, ValueError), match=error):
         waits_of(recorder, 5, then=90)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from utils.core.events import Event
-from utils.core.facts import to_json
+from utils.core.facts import Fact, to_json
 from utils.dataset.facts import Bad, RecordingWarning
 from utils.dataset.readers.facts import ListedAudioMissing
 from utils.recognition.facts import Hum, NoiseFloor
@@ -63,35 +63,32 @@ def test_a_log_has_plain_lines_every_ten_seconds_and_the_last() -> None:
     assert steps == ["step 0/42", "step 20/42", "step 40/42", "step 42/42"]
 
 
-def test_of_many_recordings_with_the_same_warning_three_are_named() -> None:
+def printed(*facts: Fact) -> list[str]:
+    """Return the lines of a log of these facts."""
     stream = io.StringIO()
     printer = EventPrinter(stream)
-    for number in range(5):
-        printer({"time": 0.0, **to_json(RecordingWarning(Path(f"{number}.wav"), NoiseFloor(decibels=20.0)))})
-    printer({"time": 0.0, **to_json(RecordingWarning(Path("5.wav"), Hum(hertz=50.0, decibels=10.0)))})
-    printer({"time": 0.0, **to_json(Ended("finished"))})
-    lines = stream.getvalue().splitlines()
+    for fact in facts:
+        printer({"time": 0.0, **to_json(fact)})
+    printer.close()
+    return stream.getvalue().splitlines()
+
+
+NOISY = [RecordingWarning(Path(f"{number}.wav"), NoiseFloor(decibels=20.0)) for number in range(5)]
+
+
+def test_of_many_recordings_with_the_same_warning_three_are_named() -> None:
+    lines = printed(*NOISY, RecordingWarning(Path("5.wav"), Hum(hertz=50.0, decibels=10.0)), Ended("finished"))
     assert [line.split(":")[1].strip() for line in lines[:4]] == ["0.wav", "1.wav", "2.wav", "5.wav"]
     assert lines[4].startswith("2 more warnings like these")
     assert lines[5:] == ["Finished."]
 
 
 def test_of_many_files_that_cannot_be_used_twenty_are_named() -> None:
-    stream = io.StringIO()
-    printer = EventPrinter(stream)
-    for number in range(25):
-        bad = Bad(Path("texts.csv"), ListedAudioMissing(number, f"{number}.wav", "no_file"))
-        printer({"time": 0.0, **to_json(bad)})
-    printer.close()
-    lines = stream.getvalue().splitlines()
+    missing = (ListedAudioMissing(number, f"{number}.wav", "no_file") for number in range(25))
+    lines = printed(*(Bad(Path("texts.csv"), reason) for reason in missing))
     assert all(f"{number}.wav" in line for number, line in enumerate(lines[:20]))
     assert lines[20].startswith("5 more warnings")
 
 
 def test_a_run_without_an_end_tells_how_many_warnings_were_only_counted() -> None:
-    stream = io.StringIO()
-    printer = EventPrinter(stream)
-    for number in range(5):
-        printer({"time": 0.0, **to_json(RecordingWarning(Path(f"{number}.wav"), NoiseFloor(decibels=20.0)))})
-    printer.close()
-    assert stream.getvalue().splitlines()[3].startswith("2 more warnings")
+    assert printed(*NOISY)[3].startswith("2 more warnings")

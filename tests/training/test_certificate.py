@@ -227,20 +227,19 @@ def test_a_stop_loses_nothing_that_was_found(path: Path, monkeypatch: pytest.Mon
     def stop(_name: str) -> Check:
         raise KeyboardInterrupt
 
-    first = Check("first", passed=True, detail="differs by 0")
-    monkeypatch.setattr(gpu_test, "checks", lambda *_: {"first": lambda _name: first, "second": stop})
-    for _ in range(2):
+    def assert_first_alone() -> None:
         with pytest.raises(KeyboardInterrupt):
             gpu_test.run(CPU, path)
         found = stored.read(CPU, path)
         assert found is not None
         assert (found.checks, found.is_complete) == ((first,), False)
+
+    first = Check("first", passed=True, detail="differs by 0")
+    monkeypatch.setattr(gpu_test, "checks", lambda *_: {"first": lambda _name: first, "second": stop})
+    assert_first_alone()
+    assert_first_alone()
     write("first", "second", "of another run")
-    with pytest.raises(KeyboardInterrupt):
-        gpu_test.run(CPU, path)
-    found = stored.read(CPU, path)
-    assert found is not None
-    assert (found.checks, found.is_complete) == ((first,), False)
+    assert_first_alone()
     monkeypatch.setattr(gpu_test, "checks", lambda *_: {"first": stop, "second": lambda _name: first})
     assert gpu_test.run(CPU, path, missing_only=True).is_complete
 

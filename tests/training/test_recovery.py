@@ -67,7 +67,7 @@ def test_it_continues_from_its_checkpoint(run: Run, file: str, damage: Damage) -
     resumed(run)
     (continued,) = events(run, CheckpointContinued.kind)
     assert (continued["step"], continued["cause"]) == (6, "damaged")
-    assert [event["step"] for event in events(run, "train")] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert figures(run, "step") == [1, 2, 3, 4, 5, 6, 7, 8]
     assert resume_state.load(run.folder / checkpoints.RESUME_FOLDER).update == 8
 
 
@@ -79,7 +79,7 @@ def test_the_learning_rate_continues_where_it_was(damaged: Run, dataset: Path, t
 def test_a_damaged_checkpoint_is_skipped_for_the_one_before(damaged: Run) -> None:
     flip(checkpoints.find(damaged.folder, 6).folder / checkpoints.MODEL)
     resumed(damaged)
-    assert [event["step"] for event in events(damaged, "train")[6:]] == [4, 5, 6, 7, 8]
+    assert figures(damaged, "step")[6:] == [4, 5, 6, 7, 8]
     assert all(checkpoints.read_state(checkpoint.folder) for checkpoint in checkpoints.list_checkpoints(damaged.folder))
     assert checkpoints.list_checkpoints(damaged.folder)[0].step == 8
 

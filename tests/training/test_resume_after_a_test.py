@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.training.certificates import write_certificate
-from tests.training.running import events, resume, settings, trained
+from tests.training.running import events, figures, resume, settings, trained
 from utils.config import TrainConfig
 from utils.studio.runs import Run
 from utils.training import gpu_test, resume_state
@@ -46,7 +46,7 @@ def test_it_resumes_after_a_test_with_another_result(
     assert (saved(run).settings["enable_ema"], saved(run).ema is None) == (not first, bool(first))
     write_certificate(path, FAILED, second)
     continued(run)
-    assert [event["step"] for event in events(run, "train")] == [1, 2, 3, 4, 5]
+    assert figures(run, "step") == [1, 2, 3, 4, 5]
     assert {event["switch"] for event in events(run, SettingReplaced.kind)} == set(FAILED)
     assert len(events(run, OptimizerStartsAnew.kind)) == 1
     assert (saved(run).settings["enable_ema"], saved(run).ema is None) == (not second, bool(second))

@@ -116,7 +116,7 @@ def test_a_run_of_which_nothing_is_left_starts_anew(tmp_path: Path, dataset: Pat
     for folder in (checkpoints.RESUME_FOLDER, checkpoints.FOLDER):
         shutil.rmtree(run.folder / folder)
     resume(run, TrainConfig.load(run.config))
-    assert [event["lost"] for event in events(run, RunStartsAnew.kind)] == [4]
+    assert figures(run, "lost", RunStartsAnew.kind) == [4]
     assert same(weights(run), before)
 
 
@@ -142,5 +142,5 @@ def test_a_stopped_run_offers_its_best_checkpoint(tmp_path: Path, dataset: Path)
     for _ in range(3):  # one update each, until the first evaluation is over
         with pytest.raises(StopRequested):
             resume(run, config)
-    assert [event["step"] for event in events(run, "evaluation")] == [0, 3]
+    assert figures(run, "step", "evaluation") == [0, 3]
     assert events(run, "offer")[-1]["step"] == 3

@@ -15,7 +15,7 @@ from utils.ui import app
 @pytest.fixture(scope="module", autouse=True)
 def usual_patience() -> None:
     """As long as an action: a child process takes seconds on a busy machine."""
-    expect.set_options(timeout=20_000)
+    expect.set_options(timeout=30_000)  # milliseconds
 
 
 @pytest.fixture(scope="module")

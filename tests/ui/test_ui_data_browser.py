@@ -37,11 +37,6 @@ PASTE = """text => {
 }"""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def patience() -> None:
-    expect.set_options(timeout=30_000)  # milliseconds; other programs share the machine
-
-
 served = one_tab("data", "7950")
 
 

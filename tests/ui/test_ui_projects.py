@@ -47,6 +47,12 @@ def base_of(project: Project) -> Path:
     return Path(base).relative_to(project.root)
 
 
+def shown(project: Project) -> str:
+    """What the panel shows while a project is open."""
+    page: Any = SimpleNamespace(output=project.root.parent, open=lambda _: project)
+    return panel.render(PanelRequest(page, project.root.name))
+
+
 def test_a_renamed_copy_finds_its_own_base(project: Project, tmp_path: Path) -> None:
     steps: list[Fact] = []
     base = base_of(project)
@@ -90,10 +96,8 @@ def test_a_project_with_an_active_run_is_not_changed(project: Project, tmp_path:
         with pytest.raises(RunBusyError, match="-train is running in the project voice"):
             action()
     assert list_projects(tmp_path) == ["voice"]
-    page: Any = SimpleNamespace(output=tmp_path, open=lambda _: project)
-    shown = panel.render(PanelRequest(page, "voice"))
-    assert re.findall('data-act="([a-z]+)"', shown) == ["new"]
-    assert t("project.is_running") in shown
+    assert re.findall('data-act="([a-z]+)"', shown(project)) == ["new"]
+    assert t("project.is_running") in shown(project)
 
 
 def test_names_that_differ_only_in_capital_letters_are_one(project: Project, tmp_path: Path) -> None:
@@ -115,11 +119,9 @@ def test_a_project_can_get_the_same_name_in_capital_letters(project: Project, tm
 def test_folders_with_odd_names_are_listed_as_no_projects(project: Project, tmp_path: Path) -> None:
     (tmp_path / "<img src=x onerror=alert(1)>").mkdir()
     (tmp_path / "my (new) project").mkdir()
-    page: Any = SimpleNamespace(output=tmp_path, open=lambda _: project)
-    shown = panel.render(PanelRequest(page, "voice"))
-    assert shown.count("Not a project: ") == 2
-    assert "my (new) project" in shown
-    assert "<img" not in shown
+    assert shown(project).count("Not a project: ") == 2
+    assert "my (new) project" in shown(project)
+    assert "<img" not in shown(project)
 
 
 def test_a_deleted_project_is_restored_whole(project: Project, tmp_path: Path) -> None:
