@@ -110,7 +110,7 @@ def test_the_open_project_is_open_again_after_a_restart(seen: Seen, served: Serv
     expect(page.locator("#project input")).to_have_value("second")
 
 
-def test_a_project_that_is_opened_stays_open_when_the_page_is_answered_late(seen: Seen, served: Served) -> None:
+def test_what_was_chosen_stays_when_the_page_is_answered_late(seen: Seen, served: Served) -> None:
     page = seen.page
     for name in ("first", "second"):
         projects.create(name, served.output)
@@ -124,9 +124,11 @@ def test_a_project_that_is_opened_stays_open_when_the_page_is_answered_late(seen
         page.locator("#project input").click()
         page.get_by_role("option", name="second").click()
         expect(page.locator("#project input")).to_have_value("second")
+        choose_language(page, "am")
     settle(page)
     page.wait_for_timeout(500)
     expect(page.locator("#project input")).to_have_value("second")
+    expect(page.get_by_role("tab", name=phrases()["data.tab"].amharic)).to_be_visible()
 
 
 def test_the_browser_notifies_when_a_training_ends(seen: Seen, served: Served) -> None:

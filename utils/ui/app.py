@@ -31,7 +31,7 @@ from utils.ui.checked_blocks import CheckedBlocks
 from utils.ui.html import ASSETS, html, styles
 from utils.ui.i18n import Choices, Phrase, heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Live, PageContext, Panel, PanelRequest, toggle
-from utils.ui.projects import build_picker, build_project_panel, empty_trash, project_names
+from utils.ui.projects import build_picker, build_project_panel, choose_project, empty_trash
 from utils.ui.tabs.data import tab as data
 from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.system import tab as system
@@ -55,8 +55,8 @@ RESTORE_TAB = """() => {
   return {__type__: "update", ...(!window.amharicTabChosen && %s.includes(saved) && {selected: saved})};
 }"""
 RESTORE_CHOICES = """() => ["project", "language"].map((name) => localStorage.getItem(`amharic-${name}`) ?? "")"""
-KEEP_PROJECT = """() => (
-  {__type__: "update", ...(window.amharicProject && {value: window.amharicProject})})"""
+KEEP_CHOICES = """() => ["amharicProject", "amharicLanguage"].map((chosen) => (
+  {__type__: "update", ...(window[chosen] && {value: window[chosen]})}))"""
 
 GRADIO_WORDS = {  # that it shows itself, and what stands there instead
     "Drop File Here": "gradio.drop_file",
@@ -146,6 +146,7 @@ def save_choices(project: gr.Dropdown, language: gr.Radio) -> None:
     """
     project.change(None, project, None, js="project => localStorage.setItem('amharic-project', project)")
     project.input(None, project, None, js="project => { window.amharicProject = project; }")
+    language.input(None, language, None, js="language => { window.amharicLanguage = language; }")
     save = "language => { setLanguage(language); localStorage.setItem('amharic-language', language); }"
     language.change(None, language, None, js=save)
 
@@ -207,34 +208,23 @@ def in_language(language: str, texts: Iterable[Mapping[str, Phrase | Choices]]) 
         return [gr.update() | {name: text.write() for name, text in of_widget.items()} for of_widget in texts]
 
 
-def choose_project(output: Path, name: str) -> Update:
-    """List the projects, and open the one of this name or else the first."""
-    names = project_names(output)
-    return gr.update(choices=names, value=name if name in names else names[0])
-
-
 def connect_state(page: PageContext) -> None:
     """Restore what the browser saved, and translate the page when the language changes."""
     texts = translated(page.blocks)
-    widgets = [*texts]
 
     def translate(language: str) -> list[Update]:
         return in_language(language, texts.values())
 
-    def restore(project: str, language: str) -> list[Any]:
-        opened = choose_project(page.output, project)
+    def restore(project: str, language: str) -> tuple[Update, str]:
         if language not in [*LANGUAGES]:  # the browser may have saved anything
             language = page_settings.read(page.output).language
-        if language == page.language.value:
-            return [opened, *[gr.skip()] * (1 + len(widgets))]
-        return [opened, language, *translate(language)]
+        return choose_project(page.output, project), language
 
     choices = [page.project, page.language]
-    outputs = [*choices, *widgets]
-    restored = page.blocks.load(restore, choices, outputs, js=RESTORE_CHOICES, **RAW_INPUTS, **PRIVATE_EVENT)
-    # somebody may have opened another project before the server answered
-    restored.then(None, None, page.project, js=KEEP_PROJECT)
-    page.language.input(translate, page.language, widgets, **PRIVATE_EVENT)
+    restored = page.blocks.load(restore, choices, choices, js=RESTORE_CHOICES, **RAW_INPUTS, **PRIVATE_EVENT)
+    # somebody may have chosen others before the server answered
+    restored.then(None, None, choices, js=KEEP_CHOICES)
+    page.language.change(translate, page.language, [*texts], **PRIVATE_EVENT)
 
 
 def launch(

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
@@ -19,9 +20,10 @@ def project_names(output: Path) -> list[str]:
     return paths.list_projects(output) or [FIRST_PROJECT]
 
 
-def open_update(page: PageContext, name: str) -> Updates:
-    """Open a project, and list the projects anew."""
-    return {page.project: gr.update(choices=project_names(page.output), value=name)}
+def choose_project(output: Path, name: str = "") -> dict[str, Any]:
+    """List the projects anew, and open the one of this name or else the first."""
+    names = project_names(output)
+    return gr.update(choices=names, value=name if name in names else names[0])
 
 
 def empty_trash(output: Path) -> None:
@@ -53,7 +55,7 @@ def _opened(request: PanelRequest, project: paths.Project, phrase: str) -> Updat
     """Say what became of the open project, and open this one."""
     name = project.root.name
     notify(phrase, name=name, old=request.name)
-    return open_update(request.page, name)
+    return {request.page.project: choose_project(request.page.output, name)}
 
 
 def _create(request: PanelRequest) -> Updates:
@@ -82,7 +84,7 @@ def _delete(request: PanelRequest) -> Updates:
     deleted = projects.delete(projects.find(request.text("project"), output), output).name
     empty_trash(output)
     notify("project.deleted", name=deleted)
-    return open_update(request.page, project_names(output)[0])
+    return {request.page.project: choose_project(output)}
 
 
 def _restore(request: PanelRequest) -> Updates:

@@ -21,7 +21,7 @@ from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import describe_error, t
 from utils.ui.page import QUEUED_EVENT, PageContext, Panel, PanelRequest, Updates, notify
-from utils.ui.projects import open_update
+from utils.ui.projects import choose_project
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.settings_form import start
 from utils.ui.views import button, error_box, message_box, note, row, text_field
@@ -125,7 +125,7 @@ def _use_sample(request: PanelRequest) -> Updates:
     if not Store(made.dataset).exists:
         start(made, {})
     notify("project.sample_ready")
-    return open_update(request.page, made.root.name)
+    return {request.page.project: choose_project(request.page.output, made.root.name)}
 
 
 # --- the microphone ---
