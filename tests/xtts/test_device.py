@@ -10,10 +10,12 @@ from utils.xtts.facts import PrecisionReason
 
 
 @pytest.mark.parametrize(("capability", "dtype"), [((6, 1), "no"), ((7, 5), "fp16"), ((8, 0), "bf16")])
-def test_a_gpu_uses_the_type_that_it_multiplies(capability: tuple[int, int], dtype: str) -> None:
-    precision = choose_precision("cuda", capability=capability)
-    assert precision.dtype == dtype
-    assert choose_precision("cuda", wanted=False, capability=capability).reason.why == "off"
+def test_a_gpu_uses_the_type_that_it_multiplies(
+    capability: tuple[int, int], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: capability)
+    assert choose_precision("cuda").dtype == dtype
+    assert choose_precision("cuda", wanted=False).reason.why == "off"
 
 
 @pytest.mark.parametrize(("flags", "dtype"), [({"avx512f"}, "no"), ({"amx_bf16", "avx512_bf16"}, "bf16")])

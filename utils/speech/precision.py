@@ -89,12 +89,7 @@ class Measurement:
     date: str
 
 
-def choose(
-    device: str = "auto",
-    precision: str = "auto",
-    path: Path | None = None,
-    capability: tuple[int, int] | None = None,
-) -> PrecisionChoice:
+def choose(device: str = "auto", precision: str = "auto", path: Path | None = None) -> PrecisionChoice:
     """Choose the fastest precision, or the requested one if the device supports it.
 
     int8 is for the GPT only; the vocoder then gets the fastest for it. ``path`` has earlier measurements.
@@ -104,27 +99,29 @@ def choose(
     if precision not in ("auto", *DTYPES):
         raise PrecisionError(precision, "unknown", ", ".join(DTYPES))
     if precision != "auto":
-        require("gpt", precision, device, capability)
+        require("gpt", precision, device)
     requested = cast("Precision", precision)
     asked = PrecisionReason("requested")
     if precision not in ("auto", "int8"):
         return PrecisionChoice(device, requested, requested, asked, asked)
     if torch.device(device).type != "cpu":
-        return _choose_by_hardware(device, capability)
+        best = choose_precision(device)
+        name: Precision = "fp32" if best.dtype == "no" else best.dtype
+        return PrecisionChoice(device, name, name, best.reason, best.reason)
     measured = measurement(path, machine(), measure)
     vocoder, vocoder_reason = choose_fastest(measured.vocoder, measured.date)
     gpt, reason = (requested, asked) if precision == "int8" else choose_fastest(measured.gpt, measured.date)
     return PrecisionChoice(device, gpt, vocoder, reason, vocoder_reason)
 
 
-def require(part: Part, precision: str, device: str, capability: tuple[int, int] | None = None) -> None:
+def require(part: Part, precision: str, device: str) -> None:
     """Refuse a precision that a device does not support, or not well, and name the alternatives."""
     if part == "vocoder" and precision == "int8":
         raise PrecisionError(precision, "noisy_vocoder")
     if torch.device(device).type != "cpu":
         if precision == "int8":
             raise PrecisionError(precision, "cpu_only")
-        if precision == "bf16" and (best := choose_precision(device, capability=capability)).dtype != "bf16":
+        if precision == "bf16" and (best := choose_precision(device)).dtype != "bf16":
             raise PrecisionError(precision, "gpu_lacks", describe(best.reason))
     elif precision == "fp16":
         raise PrecisionError(precision, "slow")
@@ -132,12 +129,6 @@ def require(part: Part, precision: str, device: str, capability: tuple[int, int]
         raise PrecisionError(precision, "emulated")
     elif precision == "int8" and not int8_engine():
         raise PrecisionError(precision, "torch_lacks")
-
-
-def _choose_by_hardware(device: str, capability: tuple[int, int] | None) -> PrecisionChoice:
-    best = choose_precision(device, capability=capability)
-    name: Precision = "fp32" if best.dtype == "no" else best.dtype
-    return PrecisionChoice(device, name, name, best.reason, best.reason)
 
 
 def measurement(path: Path | None, key: str, measure: Callable[[], Measurement]) -> Measurement:

@@ -93,19 +93,16 @@ class Precision:
         return DTYPES[self.dtype]
 
 
-def choose_precision(
-    device: torch.device | str, *, wanted: bool = True, capability: tuple[int, int] | None = None
-) -> Precision:
+def choose_precision(device: torch.device | str, *, wanted: bool = True) -> Precision:
     """Choose the fastest precision that the hardware supports.
 
     torch's ``is_bf16_supported`` also accepts emulation, which is much slower than float32, so the hardware is checked.
-    The capability of the GPU is by default that of this machine.
     """
     kind = torch.device(device)
     if not wanted:
         return Precision("no", PrecisionReason("off"))
     if kind.type == "cuda":
-        return _choose_on_gpu(capability or torch.cuda.get_device_capability(kind))
+        return _choose_on_gpu(torch.cuda.get_device_capability(kind))
     if kind.type != "cpu":
         return Precision("no", PrecisionReason("untested", kind.type))
     flags = processor_flags()

@@ -12,15 +12,13 @@ from utils.training.facts import DeviceLacks, MemoryLimit, SameNumbers, Tf32
 CAPABILITY = (8, 0)  # Ampere, the first with TF32
 
 
-def use_tf32(
-    device: torch.device | str, *, enabled: bool = True, capability: tuple[int, int] | None = None
-) -> Optimization:
+def use_tf32(device: torch.device | str, *, enabled: bool = True) -> Optimization:
     """Turn TF32 on or off for matrix products and convolutions; count the settings that changed.
 
     TF32 is faster and less precise (10 instead of 23 mantissa bits). It applies to what autocast leaves in float32, and
     to everything if mixed precision is off.
     """
-    if lacking := lacks_tf32(device, capability):
+    if lacking := lacks_tf32(device):
         return Optimization("enable_tf32", 0, DeviceLacks(lacking))
     before = tf32_state()
     torch.backends.cuda.matmul.allow_tf32 = enabled
@@ -29,14 +27,14 @@ def use_tf32(
     return Optimization("enable_tf32", len(changed), Tf32(enabled))
 
 
-def lacks_tf32(device: torch.device | str, capability: tuple[int, int] | None = None) -> str:
+def lacks_tf32(device: torch.device | str) -> str:
     """Return why a device has no TF32: its kind, ROCm, or its compute capability; empty if it has it."""
     kind = torch.device(device).type
     if kind != "cuda":
         return kind
     if torch.version.hip:
         return "ROCm"
-    major, minor = capability or torch.cuda.get_device_capability(device)
+    major, minor = torch.cuda.get_device_capability(device)
     return "" if (major, minor) >= CAPABILITY else f"compute capability {major}.{minor} of 8.0"
 
 
