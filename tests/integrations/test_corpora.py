@@ -169,6 +169,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:  # 
 
         def send_archive(self) -> None:
             first = int(self.headers.get("Range", "bytes=0-")[6:].partition("-")[0])
+            if first >= len(archive):
+                self.refuse(416, "RangeNotSatisfiable")
+                return
             self.send_response(206 if first else 200)
             self.send_header("Content-Length", str(len(archive) - first))
             self.end_headers()
@@ -229,6 +232,14 @@ def test_a_download_that_was_cut_off_resumes(site: Site, tmp_path: Path) -> None
     before = len(site.requests)
     assert len(read_corpus("corpus:openslr25", tmp_path).recordings) == 1
     assert len(site.requests) == before
+
+
+def test_a_download_begins_again_where_the_file_has_become_shorter(site: Site, tmp_path: Path) -> None:
+    part = tmp_path / "archive-tar-bz2" / ".archive.tar.bz2.part"
+    part.parent.mkdir()
+    part.write_bytes(bytes(100_000))
+    assert len(read_corpus("corpus:openslr25", tmp_path).recordings) == 1
+    assert site.requests == ["/archive.tar.bz2"] * 2
 
 
 def test_a_gate_and_an_unknown_name_are_explained(site: Site, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import tomllib
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -259,6 +260,10 @@ def _fetch(url: str, target: Path, on_progress: OnProgress) -> None:
                     file.write(block)
                     on_progress(target.name, min(1.0, file.tell() / total) if total else 0.0)
     except OSError as error:
+        if have and getattr(error, "code", 0) == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            part.unlink()  # the file there has changed
+            _fetch(url, target, on_progress)
+            return
         raise FetchError(url, "failed", str(error)) from error
     if total and part.stat().st_size < total:
         raise FetchError(url, "partial")
