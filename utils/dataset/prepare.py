@@ -11,7 +11,7 @@ import re
 import shutil
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence, Set
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -144,29 +144,26 @@ class _Meter:
         self.report(Progress(self.finished, len(self.sizes), percent=round(100 * done, 1), seconds_left=left))
 
 
+@dataclass
 class _Preparation:
     """One preparation of a dataset, under its lock."""
 
-    def __init__(
-        self,
-        folder: Path,
-        settings: DatasetConfig,
-        report: Report,
-        should_stop: ShouldStop,
-        pronunciations: Path | None,
-    ) -> None:
-        self.folder = folder
-        self.settings = settings
-        self.pronunciations = pronunciations
-        self.report = report
-        self.should_stop = should_stop
-        self.store = Store(folder)
+    folder: Path
+    settings: DatasetConfig
+    report: Report
+    should_stop: ShouldStop
+    pronunciations: Path | None
+    added: int = 0
+    known: int = 0
+    bad: int = 0
+    wrong: Set[str] = frozenset()  # recordings whose text is that of one that is not here
+
+    def __post_init__(self) -> None:
+        self.store = Store(self.folder)
         self.contents = self.store.read()
-        self.added = self.known = self.bad = 0
         self.listed: dict[str, str] = {}  # texts of recordings that are processed with one that fits better
-        self.wrong: Set[str] = frozenset()  # recordings whose text is that of one that is not here
         self.known_audio = {clip.content for clip in self.contents.kept}
-        _remove_unfinished(folder / WAVS, self.contents)
+        _remove_unfinished(self.folder / WAVS, self.contents)
 
     def process(self, tasks: Sequence[Task], engine: Engine | None, recognisers: Recognisers) -> None:
         """Add the clips of new recordings; an unusable file does not stop the others."""

@@ -10,7 +10,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -46,11 +46,12 @@ HOUR = 3600.0
 Parsed = tuple[list[Cue], list[tuple[int, str]]]  # cues with all their lines, and the lines that cannot be parsed
 
 
+@dataclass(frozen=True)
 class Repairs:
     """What was changed in the cues of a file."""
 
-    def __init__(self, name: str, facts: Iterable[Fact] = ()) -> None:
-        self.name, self.facts = name, list(facts)
+    name: str
+    facts: list[Fact] = field(default_factory=list)
 
     def note(self, repair: TextRepair, cues: Iterable[Cue], *, show_text: bool = False) -> None:
         """Note cues, if there are any, with their times."""

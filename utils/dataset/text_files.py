@@ -223,7 +223,7 @@ def _parse_objects(text: str) -> Table:
     problems: list[Fact] = []
     for number, value in _json_values(text):
         if isinstance(value, dict) and value:
-            rows.append((number, {str(key): _plain_cell(cell) for key, cell in value.items()}))
+            rows.append((number, {str(key): plain_cell(cell) for key, cell in value.items()}))
         else:
             problems.append(LineUnreadable(number, "object"))
     names = list(dict.fromkeys(name for _, row in rows for name in row))
@@ -251,10 +251,11 @@ def _json_values(text: str) -> Iterator[tuple[int, object]]:
             yield number, json_object(line)
 
 
-def _plain_cell(value: object) -> str:
+def plain_cell(value: object) -> str:
+    """Return the value of a cell on one line, and of audio the path."""
     if isinstance(value, dict):
         value = value.get("path")
-    return "" if value is None or isinstance(value, list) else " ".join(str(value).split())
+    return "" if value is None or isinstance(value, (bytes, list)) else " ".join(str(value).split())
 
 
 def json_object(line: str) -> dict[str, object]:

@@ -4,6 +4,7 @@ import asyncio
 import importlib.util
 import json
 import re
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -69,15 +70,15 @@ class Listener:
         await self.server.stop()
 
 
+@dataclass
 class Conversation:
     """What a client has sent and hears. A text that arrives in parts is spoken sentence by sentence."""
 
-    def __init__(self, service: SpeechService, write: "Callable[[Event], Awaitable[None]]") -> None:
-        self.service = service
-        self.write = write
-        self.text: str | None = None  # that is arriving and is not spoken yet
-        self.voice: SynthesizeVoice | None = None  # of it
-        self.speaks = False  # the client was told that audio follows
+    service: SpeechService
+    write: "Callable[[Event], Awaitable[None]]"
+    text: str | None = None  # that is arriving and is not spoken yet
+    voice: "SynthesizeVoice | None" = None  # of it
+    speaks: bool = False  # the client was told that audio follows
 
     # Long because it lists what each event of the protocol starts.
     async def handle(self, event: "Event") -> None:

@@ -79,12 +79,15 @@ class Tags:
         return {name: line for name, text in entries.items() if (line := _one_line(text))}
 
 
+NO_TAGS = Tags()
+
+
 def write_audio(
     path: Path | str,
     sound: Samples | Iterable[Samples],
     rate: int,
     *,
-    tags: Tags | None = None,
+    tags: Tags = NO_TAGS,
     chapters: Sequence[Chapter] = (),
 ) -> None:
     """Write mono samples, or consecutive blocks of them, in the format that the extension names.
@@ -98,13 +101,13 @@ def write_audio(
             raise AudioFileError(path, "several_channels", str(sound.shape))
         sound = [sound[begin : begin + BLOCK] for begin in range(0, sound.size, BLOCK)]
     with atomic_writer(path) as file:
-        count = sum(_encode(file, sound, audio_format, rate, tags or Tags(), chapters, whole=True))
+        count = sum(_encode(file, sound, audio_format, rate, tags, chapters, whole=True))
         if not count:
             raise AudioFileError(path, "no_audio")
 
 
 def encode_stream(
-    sound: Iterable[Samples], extension: str, rate: int = OUTPUT_RATE, *, tags: Tags | None = None
+    sound: Iterable[Samples], extension: str, rate: int = OUTPUT_RATE, *, tags: Tags = NO_TAGS
 ) -> Generator[bytes, None, None]:
     """Yield the bytes of a file while its audio is being generated."""
     audio_format = format_of(f"speech{extension}")
@@ -113,7 +116,7 @@ def encode_stream(
         raise AudioFileError(Path(extension), "not_streamable", streamable)
     written: list[bytes] = []
     file = SimpleNamespace(write=written.append)  # without seek, so FFmpeg never goes back
-    with closing(_encode(file, sound, audio_format, rate, tags or Tags(), (), whole=False)) as blocks:
+    with closing(_encode(file, sound, audio_format, rate, tags, (), whole=False)) as blocks:
         for _ in chain(blocks, [0]):  # 0: the end of the file is written when the blocks have ended
             if written:
                 yield b"".join(written)

@@ -14,7 +14,7 @@ from utils.dataset.readers.facts import ColumnsGuessed, ForeignFileError, NotOnD
 from utils.dataset.readers.folder import TABLES, Folder
 from utils.dataset.readers.protocol import Item, Match, matched
 from utils.dataset.readers.tables import row_of
-from utils.dataset.text_files import Columns, Table, find_columns
+from utils.dataset.text_files import Columns, Table, find_columns, plain_cell
 
 NAME = "table"
 IS_LIST = True
@@ -67,7 +67,7 @@ def read_batches(folder: Folder, path: Path, parts: Iterable[Any]) -> Iterator[I
             if raw and folder.workspace is None:
                 yield Bad(path, NotOnDisk())
                 return
-            cells, inside = list(map(_plain, values)), columns._replace(start=None)  # it is no part of a file
+            cells, inside = list(map(plain_cell, values)), columns._replace(start=None)  # it is no part of a file
             if raw and folder.workspace:
                 yield row_of(path, number, store(raw, Path(name).suffix, folder.workspace), cells, inside)
             else:
@@ -78,7 +78,7 @@ def _columns(folder: Folder, path: Path, batch: Any) -> tuple[Columns, bool]:  #
     names = list(batch.schema.names)
     if known := given_columns(Table(names, [], [], is_named=True), folder.columns) or find_columns(names):
         return known, False
-    sample = [[_plain(batch.column(at)[row].as_py()) for at in range(len(names))] for row in range(batch.num_rows)]
+    sample = [[plain_cell(batch.column(at)[row].as_py()) for at in range(len(names))] for row in range(batch.num_rows)]
     sounds = [at for at in range(len(names)) if _audio(batch.column(at)[0].as_py())[0]] if sample else []
     if not sounds or not (guessed := columns_by_content(sample, names, sounds[0], folder)):
         raise ForeignFileError(path, "no_columns", ", ".join(names))
@@ -91,10 +91,6 @@ def _audio(cell: object) -> tuple[bytes, str]:
     if isinstance(raw, bytes):
         return raw, str(name or "")
     return b"", str(name or raw or "")
-
-
-def _plain(value: object) -> str:
-    return "" if value is None or isinstance(value, (bytes, dict, list)) else " ".join(str(value).split())
 
 
 def store(raw: bytes, suffix: str, workspace: Path) -> Path:
