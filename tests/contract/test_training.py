@@ -55,10 +55,20 @@ def test_a_run_writes_the_kinds_of_events_of_1_1(kind: str, whole: TrainResult) 
 @pytest.mark.parametrize(
     "name",
     [
-        *("config.yaml", "state.json", "events.jsonl", "base.json", "clips.json"),
-        *("checkpoints/step_6/model.safetensors", "checkpoints/step_6/vocab.json", "checkpoints/step_6/text.json"),
-        *("checkpoints/step_6/checkpoint.json", "resume/state.json", "resume/weights.safetensors"),
-        *("resume/optimizer.safetensors", "resume/optimizer.json", "resume/random.safetensors"),
+        "config.yaml",
+        "state.json",
+        "events.jsonl",
+        "base.json",
+        "clips.json",
+        "checkpoints/step_6/model.safetensors",
+        "checkpoints/step_6/vocab.json",
+        "checkpoints/step_6/text.json",
+        "checkpoints/step_6/checkpoint.json",
+        "resume/state.json",
+        "resume/weights.safetensors",
+        "resume/optimizer.safetensors",
+        "resume/optimizer.json",
+        "resume/random.safetensors",
     ],
 )
 def test_a_run_has_the_files_of_1_1(name: str, whole: TrainResult) -> None:

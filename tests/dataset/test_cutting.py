@@ -79,12 +79,11 @@ MERGED = "0.85-5.15 a b | 7.85-12.15 c | 19.85-22.15 d"  # over short pauses, no
         ("1-5 a | 8-12 c | 20-20.7 e", "0.85-5.15 a | 7.85-12.15 c | 19.85-22.15", 1),
     ],
     ids=[
-        *(
-            "speech without a subtitle has no text",
-            "merged over short pauses",
-            "inexact times are snapped to the pauses",
-        ),
-        *("overlapping ones stay together", "a subtitle over silence keeps its times"),
+        "speech without a subtitle has no text",
+        "merged over short pauses",
+        "inexact times are snapped to the pauses",
+        "overlapping ones stay together",
+        "a subtitle over silence keeps its times",
         "a subtitle that ends within speech",
     ],
 )

@@ -96,18 +96,14 @@ def standing(folder: Path) -> dict[str, str]:
 def test_filters_can_be_applied_again(tmp_path: Path) -> None:
     mixed = without_audio(
         tmp_path,
-        *(
-            noisy(0, 30.0),
-            noisy(1, 15.0),
-            noisy(2, 25.0, "noisy"),
-            noisy(3, 5.0, "noisy"),
-            noisy(4, 30.0, "other"),
-        ),
-        *(
-            noisy(5, 30.0, "duplicate"),
-            noisy(6, 30.0, "too short", audio=""),
-            noisy(7, 30.0, "too slow", text="?"),
-        ),
+        noisy(0, 30.0),
+        noisy(1, 15.0),
+        noisy(2, 25.0, "noisy"),
+        noisy(3, 5.0, "noisy"),
+        noisy(4, 30.0, "other"),
+        noisy(5, 30.0, "duplicate"),
+        noisy(6, 30.0, "too short", audio=""),
+        noisy(7, 30.0, "too slow", text="?"),
         noisy(8, 5.0, reason="approved"),
     )
     before = load_dataset(mixed)

@@ -100,7 +100,13 @@ def without_dice(change: Callable[[Path], None]) -> Change:
 CHANGES: tuple[Change, ...] = (
     *map(without_dice, (rename_column, lose_a_recording, name_in_ethiopic)),
     *map(without_dice, (recode("utf-8-sig"), recode("utf-8", "\r\n"), recode("utf-16"), recode("utf-16-le"))),
-    *(rename_text, change_suffix, move_text, lose_another_file, cut_text, change_a_line, copy_text),
+    rename_text,
+    change_suffix,
+    move_text,
+    lose_another_file,
+    cut_text,
+    change_a_line,
+    copy_text,
     call_a_recording_as_a_word,
 )
 

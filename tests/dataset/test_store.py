@@ -231,11 +231,10 @@ def test_a_page_has_the_clips_that_were_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("better", "worse"),
     [
-        *[(ClipScores(snr_db=40), ClipScores(snr_db=12)), (ClipScores(confidence=0.9), ClipScores(confidence=0.4))],
-        *[
-            (ClipScores(second_cer=0.0), ClipScores(second_cer=0.4)),
-            (ClipScores(speech_ratio=0.9), ClipScores(speech_ratio=0.35)),
-        ],
+        (ClipScores(snr_db=40), ClipScores(snr_db=12)),
+        (ClipScores(confidence=0.9), ClipScores(confidence=0.4)),
+        (ClipScores(second_cer=0.0), ClipScores(second_cer=0.4)),
+        (ClipScores(speech_ratio=0.9), ClipScores(speech_ratio=0.35)),
         (ClipScores(text_match=-0.5), ClipScores(text_match=-3.0)),
         (ClipScores(chars_per_second=12), ClipScores(chars_per_second=23)),
     ],

@@ -85,9 +85,18 @@ SPOKEN_COLONS = "0-1 እንዲህ አለ፦ ቃል 0 | 1-2 እንዲህ አለ�
         ("1-2 በዓመቱ\n1998 | 3-4 -5 ዲግሪ | 5-6 1998", "1-2 በዓመቱ 1998 | 3-4 -5 ዲግሪ | 5-6 1998", []),
     ],
     ids=[
-        *("out of order", "a short overlap is an inexact border", "a long overlap is joined", "lingering display"),
-        *("ends before it begins", "damaged times", "lost letters", "twice in the file", "notes", "names of speakers"),
-        *("a colon that belongs to the speech", "numbers that are spoken"),
+        "out of order",
+        "a short overlap is an inexact border",
+        "a long overlap is joined",
+        "lingering display",
+        "ends before it begins",
+        "damaged times",
+        "lost letters",
+        "twice in the file",
+        "notes",
+        "names of speakers",
+        "a colon that belongs to the speech",
+        "numbers that are spoken",
     ],
 )
 def test_a_damaged_file_gives_clean_cues(tmp_path: Path, cues: str, expected: str, facts: list[str]) -> None:

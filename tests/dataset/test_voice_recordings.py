@@ -38,7 +38,8 @@ def test_a_preparation_makes_a_clip_of_each_take_with_its_text(tmp_path: Path) -
     ("samples", "reason"),
     [
         *[(np.zeros(size, np.float32), "recording is silent") for size in (RATE, 0)],
-        *[(spoken(0.2), "too short"), (spoken(13.0), "the maximum is")],
+        (spoken(0.2), "too short"),
+        (spoken(13.0), "the maximum is"),
     ],
 )
 def test_a_take_of_which_no_clip_would_come_is_refused(tmp_path: Path, samples: Samples, reason: str) -> None:

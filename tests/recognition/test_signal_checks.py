@@ -53,8 +53,12 @@ def with_an_offset(samples: Samples) -> Samples:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        *((as_it_is, None), (on_the_telephone, BandLimited), (in_a_hall, Reverberant), (beside_a_fan, NoiseFloor)),
-        *((on_the_mains, Hum), (with_an_offset, Offset)),
+        (as_it_is, None),
+        (on_the_telephone, BandLimited),
+        (in_a_hall, Reverberant),
+        (beside_a_fan, NoiseFloor),
+        (on_the_mains, Hum),
+        (with_an_offset, Offset),
     ],
 )
 def test_each_loss_is_reported_with_its_value(

@@ -11,7 +11,12 @@ from utils.core.errors import ConfigError
 from utils.core.paths import ROOT
 
 CONFIGS: list[type[Config]] = [
-    *(DatasetConfig, DownloadConfig, FeaturesConfig, ServeConfig, SpeechConfig, TrainConfig),
+    DatasetConfig,
+    DownloadConfig,
+    FeaturesConfig,
+    ServeConfig,
+    SpeechConfig,
+    TrainConfig,
 ]
 
 # Paths that are read: whoever may fill in the setting may read the file, so a page with a password gives that away.

@@ -49,21 +49,17 @@ def test_a_local_page_refuses_other_names(host: str) -> None:
 @pytest.mark.parametrize(
     "origin",
     [
-        *(
-            "http://evil.example",
-            "null",
-            "",
-            "http://127.0.0.1:9",
-            "http://localhost:9",
-            "http://[::1",
-            "http://127.0.0.1",
-        ),
-        *(
-            "http://127.0.0.1:78601",
-            "http://x:y@127.0.0.1:7860.evil.example",
-            "http://127.0.0.2:7860",
-            "127.0.0.1:7860",
-        ),
+        "http://evil.example",
+        "null",
+        "",
+        "http://127.0.0.1:9",
+        "http://localhost:9",
+        "http://[::1",
+        "http://127.0.0.1",
+        "http://127.0.0.1:78601",
+        "http://x:y@127.0.0.1:7860.evil.example",
+        "http://127.0.0.2:7860",
+        "127.0.0.1:7860",
     ],
 )
 def test_an_origin_elsewhere_is_foreign_for_every_method(origin: str, method: str) -> None:

@@ -230,7 +230,12 @@ def write_dataset(folder: Path, seconds: float = 1.5) -> None:
     for number, text in enumerate(sample_texts()[:CLIPS]):
         start = number * (seconds + 1)
         clip = Clip(
-            *(f"r-{number}", "r", "in.wav", Span(start, start + seconds), "speaker", text),
+            f"r-{number}",
+            "r",
+            "in.wav",
+            Span(start, start + seconds),
+            "speaker",
+            text,
             audio=f"{metadata.WAVS}/r-{number}.wav",
             content=f"{number:016x}",
             scores=ClipScores(0.9, 30.0, 0.0, -20.0, 12.5, 0.9),

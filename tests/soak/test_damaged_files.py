@@ -45,14 +45,48 @@ BRACKETS = ((b"[", b"]"), (b'{"a":', b"}"), (b"- ", b""), (b"{", b"}"), (b"<", b
 DEPTHS = (100, 1000, 20_000)  # of brackets; the last is too many for a recursive reader
 LENGTHS = (0, 1, 0x7FFF, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF, 1 << 40, (1 << 63) - 1, (1 << 64) - 1)
 ODD = (
-    *(b"\xef\xbb\xbf", b"\xff\xfe", b"\x00", b"\x00" * 512),  # byte order marks and zeros
-    *(b"\xff\xc0\x80", b"\xed\xa0\x80", b"\xe1\x88"),  # no UTF-8, half of a pair, two thirds of an Ethiopic letter
-    *(b"\r", b"\r\n", "\u2028\u0085\u202e".encode(), b"|,;\t", b'"', b"\\u0000\\ud800", b"{{[[", b"&a [*a, *a]"),
-    *(b"!!python/object/apply:os.getcwd []", b"../../../../etc/passwd", b"--> 99:99:99,999", b"A" * 70_000),
+    b"\xef\xbb\xbf",
+    b"\xff\xfe",
+    b"\x00",
+    b"\x00" * 512,  # byte order marks and zeros
+    b"\xff\xc0\x80",
+    b"\xed\xa0\x80",
+    b"\xe1\x88",  # no UTF-8, half of a pair, two thirds of an Ethiopic letter
+    b"\r",
+    b"\r\n",
+    "\u2028\u0085\u202e".encode(),
+    b"|,;\t",
+    b'"',
+    b"\\u0000\\ud800",
+    b"{{[[",
+    b"&a [*a, *a]",
+    b"!!python/object/apply:os.getcwd []",
+    b"../../../../etc/passwd",
+    b"--> 99:99:99,999",
+    b"A" * 70_000,
 )
 VALUES: tuple[Any, ...] = (
-    *(None, True, False, 0, -1, 1 << 70, 1e308, "", "x", "\ud800", "\x00", "../..", [], {}, [[]], {"": None}),
-    *("9" * 5000, -(1 << 31), 0.5, "NaN", ["a"] * 300),
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1 << 70,
+    1e308,
+    "",
+    "x",
+    "\ud800",
+    "\x00",
+    "../..",
+    [],
+    {},
+    [[]],
+    {"": None},
+    "9" * 5000,
+    -(1 << 31),
+    0.5,
+    "NaN",
+    ["a"] * 300,
 )
 
 

@@ -139,12 +139,11 @@ def test_an_uploaded_voice_speaks_its_lines_of_a_script(
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        *(({"model": "/nowhere"}, "does not exist"), ({"text": "Ω"}, "cannot read Ω")),
-        *(
-            ({"reference": "nobody"}, "no audio file or voice has this name"),
-            ({"settings": {"tries": 0}}, "tries"),
-            ({"project": "../up"}, "folder name"),
-        ),
+        ({"model": "/nowhere"}, "does not exist"),
+        ({"text": "Ω"}, "cannot read Ω"),
+        ({"reference": "nobody"}, "no audio file or voice has this name"),
+        ({"settings": {"tries": 0}}, "tries"),
+        ({"project": "../up"}, "folder name"),
     ],
 )
 def test_what_cannot_be_spoken_is_refused_with_a_reason(

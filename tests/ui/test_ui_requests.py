@@ -27,22 +27,18 @@ pytestmark = pytest.mark.slow
 
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>"
 HIDDEN = (  # until the login
-    *(
-        "/config",
-        "/gradio_api/info",
-        "/docs",
-        "/openapi.json",
-        "/gradio_api/openapi.json",
-        "/manifest.json",
-        "/config/",
-    ),
-    *(
-        "/gradio_api/startup-events",
-        "/gradio_api/app_id",
-        "/gradio_api/heartbeat/a",
-        "/gradio_api/dev/reload",
-        "/logout",
-    ),
+    "/config",
+    "/gradio_api/info",
+    "/docs",
+    "/openapi.json",
+    "/gradio_api/openapi.json",
+    "/manifest.json",
+    "/config/",
+    "/gradio_api/startup-events",
+    "/gradio_api/app_id",
+    "/gradio_api/heartbeat/a",
+    "/gradio_api/dev/reload",
+    "/logout",
 )
 WHO = page_server.Credentials("abebe", "a secret")
 
@@ -129,9 +125,18 @@ def test_no_header_of_a_visitor_changes_where_the_page_thinks_it_is(address: ins
 @pytest.mark.parametrize(
     "path",
     [
-        *("/etc/passwd", "../../../../etc/passwd", "{output}/../../../../../../etc/passwd", "{output}/link"),
-        *("{root}/xtts_demo.py", "utils/config/train.py", "requirements.txt", "{stranger}", "{temp}/gradio"),
-        *("file:///etc/passwd", "https://example.org/x", "/proc/self/environ"),
+        "/etc/passwd",
+        "../../../../etc/passwd",
+        "{output}/../../../../../../etc/passwd",
+        "{output}/link",
+        "{root}/xtts_demo.py",
+        "utils/config/train.py",
+        "requirements.txt",
+        "{stranger}",
+        "{temp}/gradio",
+        "file:///etc/passwd",
+        "https://example.org/x",
+        "/proc/self/environ",
     ],
 )
 @pytest.mark.parametrize("coded", [False, True])
