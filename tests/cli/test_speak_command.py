@@ -18,6 +18,8 @@ from utils.speech.synthesizer import Caches, Synthesizer
 Speak = Callable[..., int]
 Capture = pytest.CaptureFixture[str]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def speak(speaking_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
@@ -29,7 +31,6 @@ def speak(speaking_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return lambda *words: main(["speak", *words, *usual])
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux has a file that is always full")
 def test_a_text_is_spoken_even_if_messages_cannot_be_written(
     speak: Speak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -40,14 +41,12 @@ def test_a_text_is_spoken_even_if_messages_cannot_be_written(
     assert soundfile.info(tmp_path / "hello.wav").frames
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hello.wav", "hello.mp3"])
 def test_a_text_becomes_a_sound_file(speak: Speak, tmp_path: Path, name: str) -> None:
     assert speak("ሰላም ለዓለም", "--out", name) == 0
     assert soundfile.info(tmp_path / name).duration == pytest.approx(12 * 1024 / 22_050, abs=0.1)
 
 
-@pytest.mark.slow
 def test_a_file_becomes_sound_captions_and_chapters(speak: Speak, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "book.md").write_text("# ምዕራፍ አንድ\n\nሰላም ለዓለም። እንዴት ነህ?\n\n🙂", encoding="utf-8")
     words = ["--file", "book.md", "--out", "book.wav", "--captions", "book.srt", "--chapters", "book.json"]
@@ -60,7 +59,6 @@ def test_a_file_becomes_sound_captions_and_chapters(speak: Speak, tmp_path: Path
     assert "ምዕራፍ አንድ" in (tmp_path / "book.json").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_a_report_tells_what_was_checked(speak: Speak, tmp_path: Path) -> None:
     assert speak("ሰላም ለዓለም። እንዴት ነህ?", "--out", "hello.wav", "--report", "report.json") == 0
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
@@ -69,7 +67,6 @@ def test_a_report_tells_what_was_checked(speak: Speak, tmp_path: Path) -> None:
     assert report["found"] <= report["total"]
 
 
-@pytest.mark.slow
 def test_subtitles_become_sound_of_their_length(speak: Speak, tmp_path: Path) -> None:
     (tmp_path / "in.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nሰላም\n", encoding="utf-8")
     assert speak("--srt", "in.srt", "--out", "dub.wav") == 0
@@ -83,7 +80,6 @@ class ClosedPipe(io.BytesIO):
         raise BrokenPipeError
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("words", "header"), [([], 44), (["--raw"], 0)])
 def test_a_stream_goes_to_the_standard_output(
     speak: Speak, monkeypatch: pytest.MonkeyPatch, capsys: Capture, words: list[str], header: int
@@ -100,7 +96,6 @@ def test_a_stream_goes_to_the_standard_output(
     assert "closed the pipe" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("batch", "difference"),
     [("1", 0.0), ("2", 1 / 32768)],  # products of one and of several rows are rounded in another order

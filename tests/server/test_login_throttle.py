@@ -12,6 +12,8 @@ from starlette.types import Receive, Scope, Send
 from utils.server import auth
 from utils.server.auth import LoginThrottle
 
+pytestmark = pytest.mark.slow
+
 
 async def login(scope: Scope, receive: Receive, send: Send) -> None:
     body = await Request(scope, receive).body()
@@ -25,7 +27,6 @@ async def seconds(client: AsyncClient, *passwords: bytes) -> float:
     return time.monotonic() - started
 
 
-@pytest.mark.slow
 def test_failed_logins_are_delayed_for_that_client_until_one_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth, "FIRST_DELAY", 0.1)
 
@@ -46,7 +47,6 @@ def test_failed_logins_are_delayed_for_that_client_until_one_succeeds(monkeypatc
     asyncio.run(attack())
 
 
-@pytest.mark.slow
 def test_all_addresses_together_make_two_guesses_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth, "MAX_WAITING_IN_ALL", 4)
 

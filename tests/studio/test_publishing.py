@@ -31,6 +31,8 @@ PUBLISHED_FILES = {
     "files.json", "README.md", wheel_name(),
 }  # fmt: skip
 
+pytestmark = pytest.mark.slow
+
 
 def aliased(state: State, tokenizer: Tokenizer) -> State:
     """Return the weights of an export, in which Amharic also stands at the language of its alias."""
@@ -64,7 +66,6 @@ def gpt_of(folder: Path) -> State:
     return {name: weight for name, weight in read_state_dict(folder / "model.pth").items() if name.startswith("gpt.")}
 
 
-@pytest.mark.slow
 def test_the_folder_is_complete(half: PublishedModel, state: State, amharic: Tokenizer, tiny_folder: Path) -> None:
     assert {path.name for path in half.folder.iterdir()} == PUBLISHED_FILES | {"model.safetensors"}
     assert (half.folder / "README.md").read_text() == "# A card\n"
@@ -77,7 +78,6 @@ def test_the_folder_is_complete(half: PublishedModel, state: State, amharic: Tok
     assert str(tiny_folder.parent) not in text
 
 
-@pytest.mark.slow
 def test_safetensors_and_zip_hold_the_same(half: PublishedModel, tmp_path: Path) -> None:
     safe, usual = load_file(half.folder / "model.safetensors"), read_state_dict(half.folder / "model.pth")
     assert safe.keys() == usual.keys()
@@ -89,7 +89,6 @@ def test_safetensors_and_zip_hold_the_same(half: PublishedModel, tmp_path: Path)
     assert unpacked == {path.name: path.read_bytes() for path in half.folder.iterdir()}
 
 
-@pytest.mark.slow
 def test_ebook2audiobook_gets_its_four_files(half: PublishedModel, tmp_path: Path) -> None:
     with zipfile.ZipFile(pack_model(half.folder, tmp_path / "book.zip")) as archive:
         assert sorted(archive.namelist()) == ["config.json", "model.pth", "ref.wav", "vocab.json"]
@@ -98,7 +97,6 @@ def test_ebook2audiobook_gets_its_four_files(half: PublishedModel, tmp_path: Pat
     assert plain_model(tmp_path / "model").gpt is not None
 
 
-@pytest.mark.slow
 def test_plain_coqui_speaks_the_same(
     ready: LoadedModel, half: PublishedModel, project: Project, tmp_path: Path
 ) -> None:
@@ -109,7 +107,6 @@ def test_plain_coqui_speaks_the_same(
     assert (expected - speak_codes(plain_model(half.folder), CODES)).abs().max() < 2e-3 * expected.abs().max()
 
 
-@pytest.mark.slow
 def test_an_adapter_is_merged_or_published_alone(tiny_folder: Path, amharic: Tokenizer, tmp_path: Path) -> None:
     checkpoint, merged = with_adapter(tmp_path / "runs" / RUN, tiny_folder, amharic)
     opened = open_model(find_model(checkpoint), merge=True)
@@ -128,7 +125,6 @@ def test_an_adapter_is_merged_or_published_alone(tiny_folder: Path, amharic: Tok
     assert small.after < alone.after < whole.after
 
 
-@pytest.mark.slow
 def test_a_model_that_an_export_cannot_hold_is_refused(ready: LoadedModel, tmp_path: Path) -> None:
     gpt = copy.deepcopy(ready.gpt)
     gpt.get_submodule("mel_head").get_parameter("bias").data.fill_(1e6)
@@ -139,7 +135,6 @@ def test_a_model_that_an_export_cannot_hold_is_refused(ready: LoadedModel, tmp_p
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("where", ["ready", ".", "a file", "full"])
 def test_other_files_are_not_overwritten(ready: LoadedModel, project: Project, tmp_path: Path, where: str) -> None:
     (tmp_path / "a file").write_text("mine")
@@ -152,7 +147,6 @@ def test_other_files_are_not_overwritten(ready: LoadedModel, project: Project, t
     assert (tmp_path / "a file").read_text() == (tmp_path / "full" / "README.md").read_text() == "mine"
 
 
-@pytest.mark.slow
 def test_an_export_replaces_only_its_own_files(ready: LoadedModel, tmp_path: Path) -> None:
     publish(ready, tmp_path / "voice", PublishOptions(safetensors=True), "old")
     (tmp_path / "voice" / "mine.txt").write_text("mine")
@@ -162,7 +156,6 @@ def test_an_export_replaces_only_its_own_files(ready: LoadedModel, tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir()] == ["voice"]
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_refused_before_writing(
     ready: LoadedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

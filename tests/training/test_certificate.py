@@ -61,7 +61,6 @@ def failed(name: str, monkeypatch: pytest.MonkeyPatch, config: TrainConfig | Non
     return "" if found.passed else found.detail
 
 
-@pytest.mark.slow
 def test_everything_passes_on_a_cpu(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert doctor.run(argparse.Namespace(gpu="cpu", file=None, json=True)) == 0
     names = {finding["name"] for finding in json.loads(capsys.readouterr().out)}
