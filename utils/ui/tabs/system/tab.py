@@ -3,6 +3,7 @@
 import importlib.metadata
 import json
 import platform
+from collections.abc import Callable
 from pathlib import Path
 
 import gradio as gr
@@ -32,16 +33,9 @@ SET_THEME = """({colours}) => {
 
 def build(page: PageContext) -> None:
     """Lay out the sections."""
-    gr.Markdown(heading("system.this_computer"))
-    build_computer(page)
-    gr.Markdown(heading("system.base_models"))
-    build_base_models(page)
-    gr.Markdown(heading("common.disk"))
-    build_disk(page)
-    gr.Markdown(heading("system.page_settings"))
-    build_settings(page)
-    gr.Markdown(heading("system.runs"))
-    RunPanel(page)
+    for title, build_part in SECTIONS.items():
+        gr.Markdown(heading(title))
+        build_part(page)
 
 
 def build_computer(page: PageContext) -> None:
@@ -104,3 +98,12 @@ def versions(output: Path) -> str:
     }
     cells = [(cell(name, classes="mark"), value) for name, value in rows.items()]
     return table(("common.what", "system.version_or_path"), cells)
+
+
+SECTIONS: dict[str, Callable[[PageContext], object]] = {
+    "system.this_computer": build_computer,
+    "system.base_models": build_base_models,
+    "common.disk": build_disk,
+    "system.page_settings": build_settings,
+    "system.runs": RunPanel,
+}
