@@ -96,7 +96,7 @@ def test_fields_without_effect_are_named(server: Served) -> None:
 
 
 INVALID: list[tuple[dict[str, object], str]] = [
-    ({}, "input"),
+    ({}, "The request: input is missing."),
     ({"input": " \n"}, "is empty"),
     ({"input": "x" * 501}, "501"),
     ({"input": f"a {UNREADABLE}"}, f"vocab.json has no symbol for {UNREADABLE}"),

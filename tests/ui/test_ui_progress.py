@@ -37,6 +37,10 @@ def test_a_training_is_not_finished_before_its_first_step() -> None:
     assert progress.position("train", [encoded]).percent is None
 
 
+def test_a_run_that_has_reported_nothing_is_starting(tmp_path: Path) -> None:
+    assert "starting …" in progress.phases(Run(tmp_path), state(1, "train"))
+
+
 def test_earlier_phases_are_shown_as_done(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.events.write_text('{"kind": "progress", "part": "check_texts", "step": 41, "total": 100}\n', encoding="utf-8")

@@ -149,6 +149,13 @@ def test_the_trash_is_emptied_of_old_projects(project: Project, tmp_path: Path) 
     assert not unfinished_copy.exists()
 
 
+def test_a_tab_says_that_its_project_is_gone(tmp_path: Path) -> None:
+    assert panel.gone("default", tmp_path) == ""
+    projects.create("voice", tmp_path)
+    assert panel.gone("voice", tmp_path) == ""
+    assert "Project old has been renamed or deleted." in panel.gone("old", tmp_path)
+
+
 def test_the_project_that_the_question_named_is_deleted_whatever_is_open(blocks: gr.Blocks, output: Path) -> None:
     emptied(output)
     for name in ("first", "second"):

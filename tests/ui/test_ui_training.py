@@ -177,6 +177,12 @@ def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
     assert "<img" not in shown
 
 
+@pytest.mark.parametrize(("texts", "expected"), [("-", "no samples"), ("ሰላም", "at each evaluation")])
+def test_a_run_says_whether_it_will_speak_samples(tmp_path: Path, texts: str, expected: str) -> None:
+    run = make_run(Project(tmp_path), "a", sample_texts=texts)
+    assert expected in render.samples(run, RunHistory())
+
+
 def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:
     run, history = make_run(Project(tmp_path / "የእኔ ድምፅ"), "a"), RunHistory()
     for step in (5, 10, 15, 20):

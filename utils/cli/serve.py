@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     from utils.server.app import serve
 
     def announce(url: str) -> None:
-        print(f"Speech is served at {url}/v1/audio/speech. Documentation: {url}/docs", flush=True)
+        print(f"Loading the model; speech will be served at {url}/v1/audio/speech (see {url}/docs) …", flush=True)
 
     serve(read_flags(arguments, CONFIG), load, announce)
     return 0

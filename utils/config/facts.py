@@ -27,6 +27,7 @@ Rule = Literal[
     "extra_forbidden",
     "similar",
     "needs",
+    "missing",
     "other",
 ]
 RULES: dict[str, Rule] = {rule: rule for rule in get_args(Rule)}

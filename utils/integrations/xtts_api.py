@@ -74,7 +74,7 @@ def _add_settings(app: FastAPI, defaults: SpeechConfig, chosen: dict[str, float]
         """Set temperature, speed, repetition penalty, top_p and top_k for all requests of this interface."""
         sent = json_object(await request.body())
         numbers = {name: _number(name, sent[name]) for name in SETTINGS if name in sent}
-        SpeechConfig.parse(defaults.model_dump() | numbers, source="the request")
+        SpeechConfig.parse(defaults.model_dump() | numbers, source="The request")
         chosen.update(numbers)
         return {"message": "Settings successfully applied"}
 

@@ -108,7 +108,7 @@ class SpeechBody(Config):
     def speech_config(self, base: SpeechConfig, reference: str) -> SpeechConfig:
         """Return the speech settings; those that the request leaves out are the server's."""
         settings = {name: getattr(self, name) for name in SETTINGS}
-        return SpeechConfig.parse(base.model_dump() | settings | {"reference": reference}, source="the request")
+        return SpeechConfig.parse(base.model_dump() | settings | {"reference": reference}, source="The request")
 
 
 def body_model(base: SpeechConfig) -> type[SpeechBody]:
@@ -143,7 +143,7 @@ def read_body(
     """
     sent = json_object(content)
     known = {name: value for name, value in sent.items() if name in model.model_fields}
-    body = model.parse(sent if strict else known, source="the request")
+    body = model.parse(sent if strict else known, source="The request")
     if len(body.input) > max_characters:
         raise RequestError("text_too_long", count=len(body.input), limit=max_characters, param="input")
     if body.response_format == "opus" and body.sample_rate not in OPUS_RATES:

@@ -76,6 +76,8 @@ def _text(state: State, now: Position) -> str:
     counted = t("common.step_of", step=f"{now.done:.0f}", total=f"{now.total:.0f}") if now.total else ""
     if state.verb != "train" and now.percent is not None:
         counted = f"{now.percent:.0f} %"
+    if not counted and state.status in ACTIVE:
+        counted = t("phases.starting")  # the libraries and the model are loaded
     return views.joined(counted, views.time_left(estimate(state, now)))
 
 

@@ -26,6 +26,11 @@ def choose_project(output: Path, name: str = "") -> dict[str, Any]:
     return gr.update(choices=names, value=name if name in names else names[0])
 
 
+def gone(name: str, output: Path) -> str:
+    """Return a message for a tab whose project another one has renamed or deleted; nothing while it is there."""
+    return "" if name in project_names(output) else views.message_box("warning", t("project.gone", name=name))
+
+
 def empty_trash(output: Path) -> None:
     """Remove the projects that were deleted long enough ago."""
     projects.empty_trash(output, days=page_settings.read(output).kept_days)

@@ -13,7 +13,7 @@ from utils.studio.paths import Project
 from utils.studio.run_history import SCORES, Points, RunHistory, is_finite
 from utils.studio.run_state import State
 from utils.studio.runs import Run
-from utils.studio.training_checks import DiskForecast, Result, differences
+from utils.studio.training_checks import DiskForecast, Result, differences, read_settings
 from utils.training.facts import Sample
 from utils.ui import progress, views
 from utils.ui.html import html
@@ -119,7 +119,8 @@ def samples(run: Run, history: RunHistory) -> str:
         steps.setdefault(sample.step, []).append(sample)
     newest = sorted(steps, reverse=True)[:MAX_STEPS]
     if not newest:
-        return note("training.no_samples")
+        is_off = read_settings(run).get("sample_texts") == "-"
+        return note("training.samples_off" if is_off else "training.no_samples")
     shown = []
     for number, step in enumerate(newest):
         title = f"{t('common.step')} {step}"
