@@ -12,7 +12,8 @@ from utils.core.paths import ROOT
 INLINED = ast.ListComp | ast.SetComp | ast.DictComp
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 SCOPES = FUNCTIONS | ast.ClassDef | ast.GeneratorExp
-FILES = [path for folder in ("utils", "tests", "testing", "tools", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
+FOLDERS = "utils", "tests", "testing", "tools", "benchmarks"
+FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 def own_nodes(function: ast.AST) -> Iterator[ast.AST]:
