@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from utils.config import DatasetConfig
 from utils.core.batching import grouped
 from utils.dataset.facts import CueDiffers, CueIssue
-from utils.recognition.spans import Cue, Span
+from utils.recognition.spans import Cue, Span, near
 
 SHORT_PENALTY = 1.0  # seconds: a clip below the minimum joins over pauses up to this much longer than others
 SLACK = 0.5  # seconds by which the times of subtitles are usually off
@@ -170,11 +170,10 @@ def _nearest(span: Span, cues: Sequence[Cue], starts: Sequence[float]) -> tuple[
 
 def _claim(cue: Span, speech: Sequence[Span]) -> tuple[int, int]:
     """Return the segments that a cue overlaps by more than subtitles are usually off."""
-    first = bisect.bisect_right(speech, cue.start, key=lambda span: span.end)
-    end = bisect.bisect_left(speech, cue.end, key=lambda span: span.start)
-    overlaps = ((number, cue.overlap(speech[number])) for number in range(first, end))
+    touched = near(speech, cue.start, cue.end)
+    overlaps = ((at, cue.overlap(span)) for at, span in enumerate(speech[touched], touched.start))
     claimed = [at for at, overlap in overlaps if overlap >= min(SLACK, speech[at].seconds / 2, cue.seconds / 2)]
-    return (claimed[0], claimed[-1] + 1) if claimed else (first, first)
+    return (claimed[0], claimed[-1] + 1) if claimed else (touched.start, touched.start)
 
 
 def _mismatch(group: Sequence[Cue], span: Span, settings: DatasetConfig) -> CueIssue | None:

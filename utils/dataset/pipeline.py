@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, islice, pairwise
@@ -25,7 +24,7 @@ from utils.recognition.facts import RecogniserChanged, RecognitionError
 from utils.recognition.levels import ClipScores
 from utils.recognition.recognisers import RATE as ASR_RATE
 from utils.recognition.recognisers import Recogniser, Transcript, second_cer
-from utils.recognition.spans import Cue, Span, read_spans
+from utils.recognition.spans import Cue, Span, near, read_spans
 
 if TYPE_CHECKING:
     from utils.dataset.text_check import TextCheck
@@ -198,8 +197,5 @@ def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: Da
 
 def _within(speech: Sequence[Span], clip: Span) -> list[Span]:
     """Return the speech within a clip, relative to its start."""
-    first = bisect_right(speech, clip.start, key=lambda span: span.end)
-    stop = bisect_left(speech, clip.end, key=lambda span: span.start)
-    return [
-        Span(max(0.0, span.start - clip.start), min(clip.end, span.end) - clip.start) for span in speech[first:stop]
-    ]
+    parts = (span.within(clip.start, clip.end) for span in speech[near(speech, clip.start, clip.end)])
+    return [Span(part.start - clip.start, part.end - clip.start) for part in parts]

@@ -10,7 +10,7 @@ from utils.dataset.cutting import Segment, clips_of
 from utils.dataset.transcript import Group
 from utils.recognition.aligner import Rows, SpokenWord, heard_in
 from utils.recognition.phone_recogniser import FRAMES_PER_SECOND
-from utils.recognition.spans import Cue, Span
+from utils.recognition.spans import Cue, Span, near
 
 WORD_END = 0.05  # seconds that the last phone of a word lasts after it is recognised
 MISHEARD = -6.0  # score of a word whose place is not known
@@ -95,12 +95,10 @@ def with_words(speech: Sequence[Span], groups: Sequence[Group], settings: Datase
     spans = list(speech)
     pause = settings.min_pause_seconds
     for word in (word.span for word in _sure_words(groups)):
-        first = bisect.bisect_right(spans, word.start - pause, key=lambda span: span.end)
-        end = bisect.bisect_left(spans, word.end + WORD_END + pause, key=lambda span: span.start)
-        near = spans[first:end]
-        if not any(span.start <= word.start and word.end <= span.end for span in near):
-            start = min([word.start, *(span.start for span in near)])
-            spans[first:end] = [Span(start, max([word.end + WORD_END, *(span.end for span in near)]))]
+        beside = near(spans, word.start - pause, word.end + WORD_END + pause)
+        if not any(span.start <= word.start and word.end <= span.end for span in spans[beside]):
+            start = min([word.start, *(span.start for span in spans[beside])])
+            spans[beside] = [Span(start, max([word.end + WORD_END, *(span.end for span in spans[beside])]))]
     return spans
 
 

@@ -1,5 +1,6 @@
 """Stretches of a recording: where they are, and how they sound."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,12 @@ class Span:
     def overlap(self, other: "Span") -> float:
         """Return the seconds that two spans share; negative seconds lie between them."""
         return self.within(other.start, other.end).seconds
+
+
+def near(spans: Sequence[Span], start: float, end: float) -> slice:
+    """Return which of some spans, in order without overlap, lie at least partly between two times."""
+    first = bisect_right(spans, start, key=lambda span: span.end)
+    return slice(first, bisect_left(spans, end, key=lambda span: span.start))
 
 
 @dataclass(frozen=True, slots=True)

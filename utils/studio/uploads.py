@@ -32,8 +32,8 @@ from utils.dataset import voice_recordings
 from utils.dataset.clip import ScanResult
 from utils.dataset.readers import subtitle_files, transcripts
 from utils.dataset.readers.facts import AudioWithoutText, LayoutFound, NotOnDisk
-from utils.dataset.readers.folder import Folder, is_archive, is_media
-from utils.dataset.readers.registry import find_files, is_readable
+from utils.dataset.readers.folder import Folder, has_text, is_archive, is_media
+from utils.dataset.readers.registry import find_files
 from utils.dataset.readers.transcripts import SUFFIXES as TRANSCRIPTS
 from utils.dataset.sources import counterparts, find_recordings, is_corpus, is_subtitle, is_transcript
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
@@ -159,7 +159,8 @@ def kind_of(name: str) -> str:
 
 def is_list(path: Path) -> bool:
     """Return whether a file is a list, an archive or another text that is read with the files beside it."""
-    return path.is_file() and is_readable(path) and not is_subtitle(path) and not is_transcript(path)
+    may_be_list = path.is_file() and (has_text(path, path) or is_archive(path))
+    return may_be_list and not is_subtitle(path) and not is_transcript(path)
 
 
 def can_download() -> bool:

@@ -8,7 +8,6 @@ import gradio as gr
 
 from utils.core.errors import AmharicTtsError
 from utils.core.events import read_tail
-from utils.core.facts import Progress, from_json
 from utils.core.wording import describe
 from utils.studio import command_runs, runs
 from utils.studio.paths import Project
@@ -184,8 +183,7 @@ def command_status(kind: str, request: PanelRequest, done: str = "", *, shows_lo
         return ""
     state = run.current_state()
     if state.status in runs.UNFINISHED:
-        facts = map(from_json, reversed(views.newest_events(run)))
-        told = next((fact for fact in facts if isinstance(fact, Progress)), Progress())
+        told = views.newest_progress(run)
         sentence = describe(told) if told.total else t("inference.getting_ready")
         return working(sentence, time.time() - state.created, told.step, told.total)
     output = views.code(read_tail(run.log), "log") if shows_log else ""

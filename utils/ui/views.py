@@ -254,6 +254,12 @@ def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:
     return read_events(run.events, tail_offset(run.events, size), size).events
 
 
+def newest_progress(run: Run) -> Progress:
+    """Return how far a run is, as it reported last."""
+    facts = map(from_json, reversed(newest_events(run)))
+    return next((fact for fact in facts if isinstance(fact, Progress)), Progress())
+
+
 def log(run: Run) -> str:
     """Return the newest events as sentences, followed by the end of the run's output."""
     found = newest_events(run, LOG_BYTES)

@@ -31,7 +31,7 @@ from utils.dataset.readers import (
 from utils.dataset.readers.archives import unpack
 from utils.dataset.readers.collection import Collection
 from utils.dataset.readers.facts import InputUnusable, NotOnDisk
-from utils.dataset.readers.folder import Folder, has_text, is_archive, is_media
+from utils.dataset.readers.folder import Folder, is_archive, is_media
 from utils.media.facts import AudioFileError
 
 if TYPE_CHECKING:
@@ -143,8 +143,3 @@ def find_in_archive(
         return {}
     inside = find_files(unpacked, workspace, problems, depth - 1)
     return {place / path.relative_to(unpacked): real for path, real in inside.items()}
-
-
-def is_readable(path: Path) -> bool:
-    """Return whether a file may be a text, list, table or document for one of the readers."""
-    return has_text(path, path) or is_archive(path)

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable
 
 from utils.core.errors import AmharicTtsError
-from utils.core.facts import Progress, from_json
 from utils.core.storage import read_object
 from utils.studio import downloads, paths, runs
 from utils.studio.downloads import StoredModel
@@ -100,9 +99,8 @@ def _run_html(run: runs.Run) -> str:
     status = f"{version} · {t(f'status.{state.status}')} {state.reason()}"
     if state.status == "finished" and not (run.project.root.parent / paths.FIELD_TEST).exists():
         return note(status) + note("system.field_test")
-    facts = map(from_json, reversed(views.newest_events(run)))
-    current = next((fact for fact in facts if isinstance(fact, Progress)), None)
-    if current is None or state.status == "finished":
+    current = views.newest_progress(run)
+    if not current.total or state.status == "finished":
         return note(status)
     done, total = f"{current.step / 1e6:,.0f}", f"{current.total / 1e6:,.0f}"
     label = t("system.download_progress", done=done, total=total, part=current.part)
