@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ SHARES = (0.3, 0.3, 0.2, 0.2)  # of pieces with so many words: the shortest teac
 TRIES = 20  # draws for each text before the source counts as used up
 GEMINATED = 0.25  # share of the word lists in which one letter gets the gemination mark, whatever the word is
 QUESTIONS = 0.15
+MIXED, SOURCES = 0.5, (0.5, 0.25, 0.25)  # share of the words; from sentences, the lexicon and forms of verbs
 SYLLABLE = re.compile(f"[{CONSONANT_CODES}]W?[{''.join(VOWEL_CODES)}]?")
 VERB_FORMS = (  # kind of stem, prefix and ending in codes
     ("P", "", "E"), ("P", "", "Ec"), ("P", "", "u"), ("P", "", "ku"), ("Pa", "", "a"), ("Pa", "", "u"), ("Pə", "", "E"),
@@ -37,6 +38,7 @@ MARK = "\u135f"
 TURNS = [speaker.name for speaker in (*SPEAKERS, *SPEAKERS, *OTHERS)]  # a third by those that can be chosen
 
 Kind = Literal["phrase", "sentence"]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,7 @@ class Corpus:
     takes: int = 6  # speakers of each sentence
     phrases: int = 9_000  # pieces of the sentences, each by one speaker
     word_lists: int = 9_000  # words of the lexicon in any order
+    mixed: int = 0  # sentences in which half of the words come from elsewhere
     judged: int = 120  # held-out sentences that losses are measured on
     seed: int = 1
 
@@ -70,8 +73,8 @@ def read_sentences() -> dict[Split, list[str]]:
     return sentences
 
 
-def choose_takes(settings: Corpus) -> list[Take]:
-    """Choose the texts, and who speaks each."""
+def choose_takes(settings: Corpus, more: Sequence[str] = ()) -> list[Take]:
+    """Choose the texts, and who speaks each; more of them can be given."""
     random = np.random.default_rng(settings.seed)
     sentences = read_sentences()
     train = evenly_spaced(sentences["train"], settings.sentences)
@@ -80,8 +83,29 @@ def choose_takes(settings: Corpus) -> list[Take]:
     lists = _distinct(_words_of(_lexicon_without(held_out), random), settings.word_lists)
     return [
         *_sentences(train, settings.takes),
-        *_phrases([*pieces, *lists], random),
+        *_phrases([*pieces, *lists, *more], random),
     ]
+
+
+def mixed_sentences(settings: Corpus) -> list[str]:
+    """Return sentences in which each word is, as likely as not, one of another sentence or of the lexicon."""
+    random, sentences = np.random.default_rng(settings.seed), read_sentences()
+    lines = [re.split(f"({WORD.pattern})", sentence) for sentence in sentences["train"]]
+    lists = [[word for line in lines for word in line[1::2]], *_lexicon_without(sentences["eval"])]
+
+    def draw() -> str:
+        pieces = _any(lines, random).copy()
+        for place in range(1, len(pieces), 2):
+            if random.random() < MIXED:
+                words = lists[int(random.choice(len(lists), p=SOURCES))]
+                pieces[place] = _any(words, random)
+        return "".join(pieces)
+
+    return _distinct(draw, settings.mixed)
+
+
+def _any(items: Sequence[Item], random: np.random.Generator) -> Item:
+    return items[int(random.integers(len(items)))]
 
 
 def _distinct(draw: Callable[[], str], count: int) -> list[str]:
@@ -100,7 +124,7 @@ def _piece_of(sentences: Sequence[str], random: np.random.Generator) -> Callable
     words = [[word.strip(PUNCTUATION) for word in sentence.split()] for sentence in sentences]
 
     def draw() -> str:
-        line, length = words[int(random.integers(len(words)))], int(random.choice(LENGTHS, p=SHARES))
+        line, length = _any(words, random), int(random.choice(LENGTHS, p=SHARES))
         start = int(random.integers(max(1, len(line) - length + 1)))
         piece = line[start : start + length]
         return " ".join(piece) if len(piece) == length and all(map(WORD.fullmatch, piece)) else ""
@@ -112,11 +136,11 @@ def _words_of(lists: Sequence[Sequence[str]], random: np.random.Generator) -> Ca
     """Return a function that draws one to four words, each from any of the lists; some get a geminate or a question."""
 
     def draw() -> str:
-        drawn = [lists[int(random.integers(len(lists)))] for _ in range(random.choice(LENGTHS))]
-        text = " ".join(words[int(random.integers(len(words)))] for words in drawn)
+        drawn = [_any(lists, random) for _ in range(random.choice(LENGTHS))]
+        text = " ".join(_any(words, random) for words in drawn)
         inner = [match.end() for match in INNER.finditer(text)]
         if inner and random.random() < GEMINATED:
-            place = inner[int(random.integers(len(inner)))]
+            place = _any(inner, random)
             text = text[:place] + MARK + text[place:]
         return text + ("?" if random.random() < QUESTIONS else "")
 
@@ -167,5 +191,5 @@ def _sentences(texts: Sequence[str], count: int) -> Iterator[Take]:
 
 def _phrases(texts: Sequence[str], random: np.random.Generator) -> Iterator[Take]:
     for number, text in enumerate(texts):
-        name = TURNS[int(random.integers(len(TURNS)))]
+        name = _any(TURNS, random)
         yield Take(f"phrase-{number:05}-{name}", "phrase", name, text)

@@ -21,13 +21,12 @@ Floats = npt.NDArray[np.float64]
 Sound = npt.NDArray[np.float32]
 
 
-def move_to_grid(sound: Sound, track: PitchTrack, wish: PitchTrack | None = None, block: int = 1) -> Sound:
+def move_to_grid(sound: Sound, track: PitchTrack, block: int = 1) -> Sound:
     """Return speech of the same length whose voiced periods lie on the grid.
 
     Args:
         sound: The speech.
         track: Its pitch.
-        wish: The pitch to come nearest to (default: its own).
         block: Codes that together hold a whole number of periods.
     """
     if track.voiced.sum() < 2:
@@ -35,18 +34,13 @@ def move_to_grid(sound: Sound, track: PitchTrack, wish: PitchTrack | None = None
     pitch = _pitch(track, len(sound))
     voiced = _voiced(track, len(sound))
     found = _crossings(_phase(sound.astype(np.float64), pitch))
-    wanted = _crossings(_grid_phase(_pitch(wish or track, len(sound)), block * CODE))
+    wanted = _crossings(_grid_phase(pitch, block * CODE))
     found, wanted = (marks[voiced[marks.astype(int)] > 0] for marks in (found, wanted))
     if len(found) < 3:
         return sound
     moved = _overlap_add(sound, found, wanted, pitch)
     heard = np.where(np.isnan(moved), 0, voiced)
     return (sound + heard * (np.nan_to_num(moved) - sound)).astype(np.float32)
-
-
-def steady(track: PitchTrack) -> PitchTrack:
-    """Return a track with one pitch."""
-    return PitchTrack(np.where(track.voiced, np.median(track.f0[track.voiced]), 0.0))
 
 
 def _pitch(track: PitchTrack, size: int) -> Floats:
@@ -67,7 +61,7 @@ def _phase(sound: Floats, pitch: Floats) -> Floats:
     """Return the phase of the fundamental in cycles, which no formant moves far."""
     rough = np.cumsum(pitch) / RATE
     window = np.hanning(round(PERIODS * RATE / float(np.median(pitch))) | 1)
-    size = len(sound) + len(window)
+    size = 1 << (len(sound) + len(window)).bit_length()  # sizes with large factors take five times as long
     lowered = np.fft.ifft(np.fft.fft(sound * np.exp(-1j * TWICE * rough), size) * np.fft.fft(window, size))
     begin = len(window) // 2
     rest = np.unwrap(np.angle(lowered[begin : begin + len(sound)])) / TWICE

@@ -39,8 +39,7 @@ from utils.xtts.narrow_vocoder import without_silent_channels
 from utils.xtts.tokenizer import Tokenizer
 
 HEARD = ("genet", "ikram", "hiwot", "nardos", "jemila")  # the vocoder learns most from them; 150 to 260 Hz
-CORPUS = Corpus(takes=3, phrases=3_000, word_lists=3_000)
-STEADY = 5  # one sentence of so many is spoken with one pitch as well
+CORPUS = Corpus(takes=1, phrases=4_000, word_lists=4_500, mixed=9_000, seed=7)
 REFERENCES, HEARD_SECONDS = 3, 3  # clips of each voice that the GPT hears in turn, and how much of each
 LOW = 140.0  # Hz: below it, pairs of codes hold a whole number of periods
 PROBE = "ሰላም ለዓለም"
@@ -154,7 +153,7 @@ def is_low(speaker: Speaker) -> bool:
 
 
 def _takes(tokenizer: Tokenizer) -> Iterator[Take]:
-    """Yield what is measured, then what the vocoder learns most from, then what the GPT learns from as well."""
+    """Yield what is measured, then what is learnt from, in random order."""
     sentences = corpus.read_sentences()
     numbers = {speaker.name: number for number, speaker in enumerate(VOICES_OF_ALL)}
     low = {speaker.name: is_low(speaker) for speaker in VOICES_OF_ALL}
@@ -176,11 +175,8 @@ def _takes(tokenizer: Tokenizer) -> Iterator[Take]:
 
     for one in spoken("unseen", sentences["eval"][: CORPUS.judged]):
         yield replace(one, unseen=True)
-    texts = sentences["train"][: CORPUS.sentences]
-    for one in spoken("steady", texts[::STEADY]):
-        yield replace(one, steady=True)
-    rest = [take(f"heard-{number}", text, BY_NAME[name]) for number, text in enumerate(texts) for name in HEARD]
+    texts, mixed = sentences["train"], corpus.mixed_sentences(CORPUS)
+    rest = list(spoken("women", [*mixed[::2], *texts, *texts]))
+    others = corpus.choose_takes(CORPUS, mixed[1::2])
+    rest += [take(one.name, one.text, BY_NAME[one.speaker]) for one in tqdm(others, "others")]
     yield from (rest[number] for number in random.permutation(len(rest)))
-    others = corpus.choose_takes(CORPUS)
-    for number in tqdm(random.permutation(len(others)), "others"):
-        yield take(others[number].name, others[number].text, BY_NAME[others[number].speaker])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import torch
 
 from tools.tiny_voice.espeak import RATE, Espeak
-from tools.tiny_voice.grid import CODE, move_to_grid, steady
+from tools.tiny_voice.grid import CODE, move_to_grid
 from tools.tiny_voice.kit.codec import Codec
 from tools.tiny_voice.pitch import track_pitch
 
@@ -39,7 +39,6 @@ class Take:
         ids: Tokens of the text.
         unseen: Whether it is only measured.
         heard: Whether it is one of the voices that the vocoder learns most from.
-        steady: Whether all of it has one pitch.
         block: Codes that hold a whole number of periods.
         warp: Factor of all frequencies.
     """
@@ -56,7 +55,6 @@ class Take:
     block: int = 1
     unseen: bool = False
     heard: bool = False
-    steady: bool = False
 
     def line(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)
@@ -97,10 +95,7 @@ class Clips:
 
     def select(self, *, unseen: bool = False, heard: bool | None = None) -> npt.NDArray[np.int64]:
         """Return the numbers of clips."""
-        fitting = [
-            take.unseen == unseen and (heard is None or take.heard == heard) and (unseen <= (not take.steady))
-            for take in self.takes
-        ]
+        fitting = [take.unseen == unseen and (heard is None or take.heard == heard) for take in self.takes]
         return np.flatnonzero(fitting)
 
 
@@ -117,8 +112,7 @@ def speak(take: Take, espeak: Espeak) -> Sound:
 
 def to_grid(sound: Sound, take: Take) -> Sound:
     """Move a take to the grid."""
-    track = track_pitch(sound, RATE)
-    return move_to_grid(sound, track, steady(track) if take.steady and track.voiced.any() else None, take.block)
+    return move_to_grid(sound, track_pitch(sound, RATE), take.block)
 
 
 def _render(pack: Path, takes: Sequence[Take]) -> Iterator[tuple[Integers, Integers]]:

@@ -32,7 +32,7 @@ EMBEDDING, SLOPE, FRAMES = 512, 0.1, 4
 SPECTRA = 256, 512, 1024, 2048  # samples of the windows that are compared
 FLOOR = 1e-4
 MAGNITUDES, COMPLEX, WAVE, FEATURES = 2.0, 4.0, 2.0, 2.0  # weights beside the adversarial loss of 1
-STEADY, ADVERSARIAL = 0.08, 0.68  # shares of the time until speech of many pitches, and until discriminators
+ADVERSARIAL = 0.68  # share of the time until discriminators
 OTHERS = 0.2  # share of the crops from voices that are not among those learnt most from
 EDGE = 1  # codes at both ends of a crop that are context only
 JUDGED = 48  # crops that are measured
@@ -116,16 +116,14 @@ class Lesson:
         self.sound = torch.from_numpy(np.array(clips.sound)).to(self.device)
         self.discriminators = Discriminators().to(self.device)
         long = np.diff(clips.first) >= CODES
-        learnt = [number for number in clips.select(heard=True) if long[number]]
-        self.others = [number for number in clips.select(heard=False) if long[number]]
-        self.steady = [number for number in learnt if clips.takes[number].steady]
-        self.moving = [number for number in learnt if not clips.takes[number].steady]
-        self.unseen = [number for number in clips.select(unseen=True, heard=True) if long[number]]
+        self.learnt, self.others, self.unseen = (
+            [number for number in clips.select(unseen=unseen, heard=heard) if long[number]]
+            for unseen, heard in ((False, True), (False, False), (True, True))
+        )
 
     def step(self, progress: float, random: np.random.Generator) -> Iterator[tuple[str, Tensor]]:
         """Yield the losses of some pieces of sound."""
-        own = self.steady if self.steady and progress < STEADY else self.moving
-        drawn = [self.others if self.others and random.random() < OTHERS else own for _ in range(self.crops)]
+        drawn = [self.others if self.others and random.random() < OTHERS else self.learnt for _ in range(self.crops)]
         latents, voices, wanted = self._pieces([int(random.choice(some)) for some in drawn], random)
         with autocast(self.device):
             made = self.generator(latents, voices)
@@ -146,7 +144,7 @@ class Lesson:
     @torch.no_grad()
     def measure(self, generator: nn.Module) -> Figures:
         """Return the share of the energy of unseen speech that is not explained, and the same of learnt speech."""
-        return {"unseen": self._left(generator, self.unseen), "learnt": self._left(generator, self.moving)}
+        return {"unseen": self._left(generator, self.unseen), "learnt": self._left(generator, self.learnt)}
 
     def _left(self, generator: nn.Module, numbers: Sequence[int]) -> float:
         random = np.random.default_rng(0)
