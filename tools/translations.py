@@ -41,7 +41,9 @@ def missing() -> Iterator[str]:
     """Yield what has no text in a language."""
     yield from (f"{row.id}: no translation" for row in rows().values() if not row.amharic)
     yield from (f"{name}: no translation" for name in sorted(set(_field_ids()) - rows().keys()))
-    yield from (f"{name}: no wording" for name in sorted({*_wordings()} - rows().keys()))
+    yield from (
+        f"{name}: no wording" for name in sorted({*_wordings()}) if name not in rows() or not rows()[name].english
+    )
 
 
 def unused() -> list[str]:
