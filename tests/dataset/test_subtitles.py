@@ -158,6 +158,11 @@ def test_a_speaker_talks_until_another_one_is_named(tmp_path: Path, text: str) -
     assert (speakers, [cue.text for cue in cues]) == (["Sara", "Sara", "Abebe", "Abebe Sara"], ["ሀ", "ለ", "ሐ", "መ ሠ"])
 
 
+def test_no_tag_of_a_speaker_gets_into_the_text(tmp_path: Path) -> None:
+    tags = srt("0-1 <v Abebe>ሀ</v> <v Almaz>ለ</v> | 1-2 <v Abebe>[music]</v> | 2-3 <v Dr. Abebe Kebede>ሐ</v>")
+    assert read(tmp_path, tags)[0] == "0-1 ሀ ለ | 2-3 ሐ"
+
+
 def test_notes_names_and_styles_of_vtt_are_not_text(tmp_path: Path) -> None:
     text = (
         "WEBVTT\n\nSTYLE\n::cue { color: white }\n\nintro\n00:01.000 --> 00:02.000 line:0\n<v Abebe>ሰላም</v>\n\n"

@@ -168,14 +168,15 @@ def _encode_texts(shards: "Shards", clips: Sequence[Clip], encode: Callable[[str
     missing = [(key, clip) for key, clip in texts.items() if key not in shards]
     meter = _Meter("text", len(texts), len(missing), len(missing))
     for window in batched(missing, TEXT_ROWS):
-        ids = {}
+        ids, problems = {}, list[ClipNotEncoded]()
         for key, clip in window:
             try:
                 ids[key] = np.array(encode(clip.text), np.int32)
             except AmharicTtsError as error:
-                yield ClipNotEncoded(clip.id, error)
+                problems.append(ClipNotEncoded(clip.id, error))
         if ids:
             shards.append(list(ids), {"ids": list(ids.values())})
+        yield from problems  # once the others are stored: a stop ends here
         yield meter.step(len(window), len(window))
 
 

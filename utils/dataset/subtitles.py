@@ -204,7 +204,9 @@ def _labels(lines: Iterable[str], voices: set[str]) -> Counter[str]:
 
 
 def _remove_tags(line: str) -> str:
-    plain = TAG.sub("", VOICE.sub(r"\1: ", line))
+    plain = TAG.sub("", line)
+    if (voice := VOICE.match(line.lstrip())) and NOTE.sub("", plain).strip():
+        plain = f"{voice[1]}: {plain}"
     return TURN.sub("", html.unescape(plain).replace("\u200e", "").replace("\u200f", ""))
 
 
@@ -281,7 +283,7 @@ def _end_overlaps(cues: list[Cue], repairs: Repairs) -> list[Cue]:
             ended.append(last)
         else:
             span = Span(last.span.start, max(last.span.end, cue.span.end))
-            separate[-1] = Cue(span, f"{last.text} {cue.text}", (*last.speakers, *cue.speakers))
+            separate[-1] = Cue(span, f"{last.text} {cue.text}", tuple(dict.fromkeys((*last.speakers, *cue.speakers))))
             joined.append(cue)
     repairs.note("ended", ended)
     repairs.note("joined", joined)

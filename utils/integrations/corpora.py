@@ -261,7 +261,7 @@ def _fetch(url: str, target: Path, on_progress: OnProgress) -> None:
                     on_progress(target.name, min(1.0, file.tell() / total) if total else 0.0)
     except OSError as error:
         if have and getattr(error, "code", 0) == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            part.unlink()  # the file there has changed
+            part.unlink()  # the file there has changed, or the part is complete
             _fetch(url, target, on_progress)
             return
         raise FetchError(url, "failed", str(error)) from error

@@ -21,7 +21,6 @@ from torch.nn import functional
 from utils.core.errors import StorageError
 from utils.core.facts import FileIgnored, NotStored, log_fact
 from utils.core.storage import file_lock, make_folder, read_object, write_document
-from utils.core.wording import describe
 from utils.speech.facts import PrecisionError, SpeechHindered
 from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
 from utils.xtts.certificate import GPT, VOCODING, failure
@@ -122,7 +121,7 @@ def require(part: Part, precision: str, device: str) -> None:
         if precision == "int8":
             raise PrecisionError(precision, "cpu_only")
         if precision == "bf16" and (best := choose_precision(device)).dtype != "bf16":
-            raise PrecisionError(precision, "gpu_lacks", describe(best.reason))
+            raise PrecisionError(precision, "gpu_lacks", str(best.reason))
     elif precision == "fp16":
         raise PrecisionError(precision, "slow")
     elif precision == "bf16" and not computes_bf16(part):

@@ -64,6 +64,7 @@ TextRepair = Literal[
     "ended",
     "joined",
     "hours",
+    "moved",  # in datasets of earlier versions
     "late",
     "long",
     "script",
