@@ -76,6 +76,30 @@ def test_script_and_times_of_subtitles_are_checked(tmp_path: Path, text: str, wa
     assert [str(line).startswith("film.srt: ") and warning in str(line) for line in recording.warnings] == [True]
 
 
+def test_turns_of_speakers_move_with_their_subtitles(tmp_path: Path) -> None:
+    write_files(tmp_path, "film.mp4")
+    turns = "1\n01:00:00,000 --> 01:00:00,400\nSARA: ሰላም\n\n2\n01:00:00,500 --> 01:00:00,900\nABEBE: ደህና\n"
+    (tmp_path / "film.srt").write_text(turns, encoding="utf-8")
+    (recording,) = find_recordings([tmp_path], language="am").recordings
+    assert [(turn.span.start, turn.speaker) for turn in recording.turns] == [(0.0, "SARA"), (0.5, "ABEBE")]
+
+
+@pytest.mark.parametrize(
+    ("files", "speaker", "expected"),
+    [
+        ("sara/a.wav abebe/b.wav", "speaker", {"sara", "abebe"}),
+        ("speaker1/a.wav speaker2/b.wav", "speaker", {"speaker1", "speaker2"}),
+        ("train/a.wav test/b.wav", "speaker", {"speaker"}),
+        ("disc1/a.wav disc2/b.wav", "speaker", {"speaker"}),
+        ("sara/a.wav b.wav", "speaker", {"speaker"}),
+        ("sara/a.wav abebe/b.wav", "ሣራ", {"ሣራ"}),
+    ],
+)
+def test_folders_with_names_are_speakers(tmp_path: Path, files: str, speaker: str, expected: set[str]) -> None:
+    scan = find_recordings([write_files(tmp_path, files)], language="am", speaker=speaker)
+    assert {recording.speaker for recording in scan.recordings} == expected
+
+
 @pytest.mark.parametrize(
     ("named", "expected"),
     [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from utils.core.errors import DataError
-from utils.dataset.subtitles import Repairs, fit_to_recording, read_cues
+from utils.dataset.subtitles import fit_cues, read_cues
 from utils.recognition.spans import Cue, Span
 
 GOOD = "1\n00:00:01,000 --> 00:00:02,500\nሰላም ነው?\n\n2\n00:00:03,000 --> 00:00:04,000\nደህና\nነኝ።\n"
@@ -158,6 +158,11 @@ def test_a_speaker_talks_until_another_one_is_named(tmp_path: Path, text: str) -
     assert (speakers, [cue.text for cue in cues]) == (["Sara", "Sara", "Abebe", "Abebe Sara"], ["ሀ", "ለ", "ሐ", "መ ሠ"])
 
 
+def test_a_turn_without_a_name_belongs_to_nobody(tmp_path: Path) -> None:
+    (tmp_path / "talk.srt").write_text(srt("0-1 SARA: ሀ | 1-2 >> ለ | 2-3 ሐ"), encoding="utf-8")
+    assert [cue.speakers for cue in read_cues(tmp_path / "talk.srt")[0]] == [("SARA",), (), ()]
+
+
 def test_no_tag_of_a_speaker_gets_into_the_text(tmp_path: Path) -> None:
     tags = srt("0-1 <v Abebe>ሀ</v> <v Almaz>ለ</v> | 1-2 <v Abebe>[music]</v> | 2-3 <v Dr. Abebe Kebede>ሐ</v>")
     assert read(tmp_path, tags)[0] == "0-1 ሀ ለ | 2-3 ሐ"
@@ -214,9 +219,8 @@ def test_a_file_without_cues_is_refused(tmp_path: Path, content: str | bytes, na
 def test_cues_are_fitted_to_the_length_of_the_recording(
     starts: list[float], seconds: float, fitted: list[float], facts: str
 ) -> None:
-    repairs = Repairs("film.srt")
     cues = [Cue(Span(start, start + 1), f"ቃል {start}") for start in sorted(starts)]
-    cues = fit_to_recording(cues, seconds, repairs)
+    cues, repairs = fit_cues(cues, seconds, "film.srt")
     assert [cue.span.start for cue in cues] == fitted
     assert all(cue.span.end <= seconds for cue in cues)
-    assert [facts in str(fact) for fact in repairs.facts] == ([True] if facts else [])
+    assert [facts in str(fact) for fact in repairs] == ([True] if facts else [])

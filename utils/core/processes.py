@@ -72,7 +72,7 @@ def run_to_end(arguments: Sequence[str], check: Callable[[], object]) -> None:
 
     If the child fails, its last line is the message of the ChildError.
     """
-    with tempfile.TemporaryFile() as output:  # not a pipe: nobody has to drain it
+    with tempfile.TemporaryFile() as output:  # a full pipe would block the child until somebody reads it
         process = spawn(arguments, stdout=output, stderr=subprocess.STDOUT, env=UNBUFFERED)
         try:
             while process.poll() is None:

@@ -77,7 +77,7 @@ def describe(thing: Fields | Enum | BaseException) -> str:
     if isinstance(thing, Fields) and name in rows():
         plain = field_values(thing)
         reasons = {field: text(key, plain) for field, key in reason_ids(thing).items() if key in rows()}
-        return text(name, plain | reasons)
+        return text(name, plain | reasons).rstrip()  # its last gap may be empty
     return repr(thing) if isinstance(thing, Fields) else f"{name}: {thing}"
 
 

@@ -47,8 +47,9 @@ def cut_speech(speech: Sequence[Span], seconds: float, settings: DatasetConfig) 
 def cut_cues(
     cues: Sequence[Cue], speech: Sequence[Span], seconds: float, settings: DatasetConfig
 ) -> tuple[list[Cue], list[CueDiffers]]:
-    """Snap subtitles, which are as those of a ``Recording``, to the pauses in the speech and join them to clips.
+    """Snap subtitles to the pauses in the speech and join them to clips.
 
+    The cues must be sorted, non-empty and inside the recording, as those of a ``Recording`` are.
     A cue takes the speech segments that it overlaps, whole. Cues that share a segment become one clip. Speech without
     a cue is returned without text, and a cue without speech with its own times, so that both can be excluded for that
     reason. The clips are in order without overlap; a warning names everything that differs from the subtitles.

@@ -191,8 +191,8 @@ def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: Da
     samples = audio.faded(samples, RATE)
     clip = replace(clip, scores=replace(measured, **known), content=sound_hash(samples))
     reason = filters.judge(clip, settings)
-    is_first = not clip.reason or reason == "no speech"  # nothing else can be said of silence
-    return clip.excluded(reason) if reason and is_first else clip, samples
+    can_replace = not clip.reason or reason == "no speech"  # silence outweighs any other reason
+    return clip.excluded(reason) if reason and can_replace else clip, samples
 
 
 def _within(speech: Sequence[Span], clip: Span) -> list[Span]:

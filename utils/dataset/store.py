@@ -50,7 +50,7 @@ ORDERS = {
     "noisiest": "snr_db IS NULL, snr_db",
     "newest": "number DESC",
 }
-STATUSES = {  # of a view; all others are all clips
+STATUSES = {  # SQL conditions by the status of a view; any other status means all clips
     "kept": "status = 'kept'",
     "unchecked": "status = 'kept' AND reason <> 'approved'",
     "approved": "status = 'kept' AND reason = 'approved'",

@@ -1,6 +1,6 @@
 """Subtitle files to clean cues: in order, with text, not overlapping, each line once. Every change is a warning.
 
-``read_cues`` reads a file; ``fit_to_recording`` then checks the cues against the length of their recording. pysubs2
+``read_cues`` reads a file; ``fit_cues`` then checks the cues against the length of their recording. pysubs2
 parses ASS, SSA, TTML and SAMI. SRT and VTT are parsed here, because pysubs2 silently drops cues whose times have no
 milliseconds and last lines that are numbers, and takes VTT notes and cue names for text.
 """
@@ -46,7 +46,7 @@ HOUR = 3600.0
 Parsed = tuple[list[Cue], list[tuple[int, str]]]  # cues with all their lines, and the lines that cannot be parsed
 
 
-@dataclass(frozen=True)
+@dataclass
 class Repairs:
     """What was changed in the cues of a file."""
 
@@ -72,7 +72,7 @@ def read_cues(path: Path) -> tuple[list[Cue], list[Fact]]:
         raise ForeignFileError(path, "no_cues")
     for line, content in unreadable:
         repairs.add("no_times", line, content[:80])
-    cues = _sort(_clean_text(cues, repairs), repairs)
+    cues = _clean_text(_sort(cues, repairs), repairs)
     cues = _drop_unusable(cues, repairs)
     cues = _drop_repeated(cues, repairs)
     cues = _drop(cues, lambda cue: is_garbled(cue.text), "garbled", repairs)
@@ -80,18 +80,13 @@ def read_cues(path: Path) -> tuple[list[Cue], list[Fact]]:
 
 
 def fit_cues(cues: Sequence[Cue], seconds: float, name: str) -> tuple[list[Cue], list[Fact]]:
-    """Return cues of a list, which are in order, as those of subtitles that belong to a recording."""
+    """Return cues, which are in order, as those of a recording of a length; those after its end are dropped."""
     repairs = Repairs(name)
-    return fit_to_recording(_end_overlaps(_drop_unusable(cues, repairs), repairs), seconds, repairs), repairs.facts
-
-
-def fit_to_recording(cues: list[Cue], seconds: float, repairs: Repairs) -> list[Cue]:
-    """Shift all cues by whole hours if that fits, and drop those after the end of the recording, with a warning."""
-    cues = _remove_hours(cues, seconds, repairs)
+    cues = _remove_hours(_end_overlaps(_drop_unusable(cues, repairs), repairs), seconds, repairs)
     repairs.note("late", [cue for cue in cues if cue.span.start >= seconds])
     inside = [cue for cue in cues if cue.span.start < seconds]
     repairs.note("long", [cue for cue in inside if seconds < cue.span.end - SLACK])
-    return [Cue(cue.span.within(0.0, seconds), cue.text) for cue in inside]
+    return [replace(cue, span=cue.span.within(0.0, seconds)) for cue in inside], repairs.facts
 
 
 def _parse(text: str, path: Path) -> Parsed:
@@ -177,9 +172,10 @@ def _parse_with_pysubs2(text: str, path: Path, name: str) -> Parsed:
 
 
 def _clean_text(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
-    """Strip tags, notes and speaker names from the text; a speaker talks until another one is named."""
-    plain = [(cue.span, [_remove_tags(line) for line in cue.text.split("\n")]) for cue in cues]
-    lines = [line for _, of_cue in plain for line in of_cue]
+    """Strip tags, notes and speaker names from the text; a speaker talks until another one takes the turn."""
+    tagged = [[_remove_tags(line) for line in cue.text.split("\n")] for cue in cues]
+    plain = [[TURN.sub("", line) for line in of_cue] for of_cue in tagged]
+    lines = [line for of_cue in plain for line in of_cue]
     if notes := Counter(note.strip() for line in lines for note in NOTE.findall(line)):
         repairs.add("notes", len(notes), _counts(notes))
     labels = _labels(lines, {name for cue in cues for name in VOICE.findall(cue.text)})
@@ -189,10 +185,11 @@ def _clean_text(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
         repairs.add("turns", len(labels))
     cleaned = []
     talking = [""]
-    for span, of_cue in plain:
+    for cue, with_turns, of_cue in zip(cues, tagged, plain, strict=True):
         names = [name if name in labels else "" for name in map(_label, of_cue)]
-        talking = [names[0] or talking[-1], *filter(None, names[1:])]
-        cleaned.append(Cue(span, _speech(of_cue, labels), tuple(filter(None, dict.fromkeys(talking)))))
+        before = "" if TURN.match(with_turns[0]) else talking[-1]
+        talking = [names[0] or before, *filter(None, names[1:])]
+        cleaned.append(Cue(cue.span, _speech(of_cue, labels), tuple(filter(None, dict.fromkeys(talking)))))
     return cleaned
 
 
@@ -207,7 +204,7 @@ def _remove_tags(line: str) -> str:
     plain = TAG.sub("", line)
     if (voice := VOICE.match(line.lstrip())) and NOTE.sub("", plain).strip():
         plain = f"{voice[1]}: {plain}"
-    return TURN.sub("", html.unescape(plain).replace("\u200e", "").replace("\u200f", ""))
+    return html.unescape(plain).replace("\u200e", "").replace("\u200f", "")
 
 
 def _speech(lines: Iterable[str], labels: Counter[str]) -> str:
@@ -240,7 +237,7 @@ def _drop(cues: Sequence[Cue], is_bad: Callable[[Cue], bool], repair: TextRepair
 
 def _drop_repeated(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
     """Drop duplicates, and the lines that each cue of rolling captions repeats from the one before."""
-    unique = list(dict.fromkeys(cues))
+    unique = list({(cue.span, cue.text): cue for cue in reversed(cues)}.values())[::-1]
     repairs.note("repeated", (Counter(cues) - Counter(unique)).elements())
     repeated = [_count_repeated(earlier, later) for earlier, later in pairwise(unique)]
     if sum(map(bool, repeated)) < max(2, len(repeated) / 2):
@@ -291,7 +288,7 @@ def _end_overlaps(cues: list[Cue], repairs: Repairs) -> list[Cue]:
 
 
 def _remove_hours(cues: list[Cue], seconds: float, repairs: Repairs) -> list[Cue]:
-    """Shift all cues by whole hours, if they begin after the end of the recording and then fit."""
+    """Shift all cues by whole hours if the last one ends after the recording and all of them then fit."""
     hours = int(cues[0].span.start // HOUR) if cues and cues[-1].span.end > seconds + SLACK else 0
     if not hours or cues[-1].span.end - hours * HOUR > seconds + SLACK:
         return cues

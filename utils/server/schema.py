@@ -153,7 +153,7 @@ def read_body(
 
 
 def find_voice(name: str, references: Mapping[str, str]) -> str:
-    """Return the reference of a voice, one of these by their names; a name is never a path."""
+    """Return the reference of the voice with this name; a name is never a path."""
     if name not in references and name in OPENAI_VOICES:
         name = DEFAULT_VOICE
     if name not in references:

@@ -43,8 +43,8 @@ class SpeechService:
     def voices(self) -> dict[str, str]:
         """Return the reference of each voice by its name.
 
-        Each audio file in the folder of voices is one, before those of the model, and each subfolder of audio files. It
-        is read at each request, so a new file is a voice at once.
+        Each audio file and each subfolder of audio files in the voices folder is a voice, and takes precedence over a
+        voice of the model with the same name. The folder is read at each request, so a new file is available at once.
         """
         if self.session.loaded is None:
             raise RequestError("loading", retry_after=LOADING_RETRY_SECONDS)

@@ -67,7 +67,8 @@ def read_batches(folder: Folder, path: Path, parts: Iterable[Any]) -> Iterator[I
             if raw and folder.workspace is None:
                 yield Bad(path, NotOnDisk())
                 return
-            cells, inside = list(map(plain_cell, values)), columns._replace(start=None)  # it is no part of a file
+            cells = list(map(plain_cell, values))
+            inside = columns._replace(start=None)  # the audio is a whole file, not a part of one
             if raw and folder.workspace:
                 yield row_of(path, number, store(raw, Path(name).suffix, folder.workspace), cells, inside)
             else:

@@ -42,6 +42,6 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
 
 
 def _place(path: Path) -> list[tuple[int, str]]:
-    """Return where a recording comes in order: 2.wav before 10.wav."""
+    """Return a sort key that orders numbers by value: 2.wav before 10.wav."""
     parts = re.findall(r"\d+|\D+", str(path))
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]

@@ -125,15 +125,19 @@ class Collection:
         if not timed or (source in self.lists and _is_whole(file, timed)):
             return Recording(file, speaker, self._text(path, source, rows), warnings=tuple(warnings), other=other)
         cues, repairs = fit_cues(self._cues(source, rows), _seconds(file), source.name)
-        turns = tuple(Turn(row.span, row.speaker or speaker) for row in timed if row.span and more)
+        names = [(cue.span, name) for cue in cues for name in cue.speakers or (self._speaker(path),)]
+        turns = tuple(Turn(span, name) for span, name in names if more)
         return Recording(file, speaker, "", tuple(cues), (*warnings, *repairs), turns, other)
 
     def _cues(self, source: Path, rows: list[Row]) -> list[Cue]:
         """Return the rows as cues in order, and report those without times; one with two speakers has two rows."""
+        speakers: dict[tuple[Span, str], list[str]] = defaultdict(list)
         for row in rows:
-            if row.text and not row.span:
+            if row.span:
+                speakers[row.span, row.text].append(row.speaker)
+            elif row.text:
                 self.add(Bad(source, LineUnreadable(row.line, "times", row.text)))
-        cues = dict.fromkeys(Cue(row.span, row.text) for row in rows if row.span)
+        cues = (Cue(span, text, tuple(filter(None, names))) for (span, text), names in speakers.items())
         return sorted(cues, key=lambda cue: cue.span.start)
 
     # Long because what is used, what is named and what is shown beside it follow from one comparison of the texts.

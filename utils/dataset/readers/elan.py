@@ -33,7 +33,7 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
             if tier.find(".//ANNOTATION_VALUE") is not None:
                 yield Bad(path, TextNotUsed("tier", name))
             continue
-        speaker = tier.get("PARTICIPANT") or name * (len(spoken) > 1)
+        speaker = tier.get("PARTICIPANT") or (name if len(spoken) > 1 else "")
         for annotation in tier.iter("ALIGNABLE_ANNOTATION"):
             start, end = (slots.get(annotation.get(key)) for key in ("TIME_SLOT_REF1", "TIME_SLOT_REF2"))
             text = annotation.findtext("ANNOTATION_VALUE") or ""

@@ -128,9 +128,9 @@ class Folder:
         folders = {path.parent for path in self.media}
         names = [folder.name for folder in folders]
         are_beside = len(folders) > 1 and len({folder.parent for folder in folders}) == 1
-        return (
-            dict(zip(folders, names, strict=True)) if are_beside and not any(map(NO_SPEAKER.fullmatch, names)) else {}
-        )
+        if not are_beside or any(map(NO_SPEAKER.fullmatch, names)):
+            return {}
+        return dict(zip(folders, names, strict=True))
 
     def add_media(self, path: Path) -> None:
         """Add a file as a recording whatever its suffix: the decoder decides."""
