@@ -30,9 +30,10 @@ def blocks(output: Path) -> Iterator[gr.Blocks]:
         yield app.build(output)
 
 
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    with serving(tmp_path / "output", "--port", "7900") as page:
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The whole page, for all tests of it: its start takes longer than most of them."""
+    with serving(tmp_path_factory.mktemp("whole") / "output", "--port", "7900") as page:
         yield page
 
 

@@ -1,7 +1,6 @@
 """What axe-core, a checker of accessibility, finds on every tab; and that all words change with the language."""
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -10,7 +9,7 @@ from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
 from tests.studio.test_takes import make_take
-from tests.ui.serving import Seen, Served, choose_language, serving, settle
+from tests.ui.serving import Seen, Served, choose_language, settle
 from utils.core.wording import rows as phrases
 from utils.studio.runs import Status
 
@@ -40,12 +39,6 @@ TONES = """names => names.map(name => {
   word.remove();
   return tone;
 })"""
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("visited") / "output", "--port", "7910") as page:
-        yield page
 
 
 def test_every_tab_is_accessible_in_both_colours_and_widths_and_all_amharic(seen: Seen, served: Served) -> None:

@@ -32,6 +32,9 @@ def test_the_whole_way_is_gone_by_keyboard(seen: Seen) -> None:
         expect(page.locator("#drawer")).to_be_hidden()
     press(page, "[data-act=sample]", "Enter", "#data-run-facts", "finished")
     press(page, "#next-training button", "Space", "#preset-about", "Recommended")
+    reach(page, "#training-num_epochs-input")
+    page.keyboard.type("1")  # which replaces the number: Tab selects it
+    expect(page.locator("#training-num_epochs-input")).to_have_value("1")
     press(page, "#train", "Enter", "#training-run-facts", "finished")
     press(page, "#training-runs .next", "Enter", "#speak", "Speak")
     press(page, "#speak", "Space", "#speak-status", "s of audio")
