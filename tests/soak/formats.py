@@ -25,7 +25,7 @@ from utils.core.storage import make_folder
 from utils.dataset import editor, metadata, text_files
 from utils.dataset.clip import Clip, Source
 from utils.dataset.store import Store
-from utils.dataset.subtitles import Repairs, fit_to_recording, read_cues
+from utils.dataset.subtitles import fit_cues, read_cues
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.recognition.facts import BandLimited
@@ -162,7 +162,7 @@ def read_base(path: Path) -> str:
 
 
 def read_subtitles(path: Path) -> None:
-    fit_to_recording(read_cues(path)[0], 40.0, Repairs(path.name))
+    fit_cues(read_cues(path)[0], 40.0, path.name)
 
 
 FORMATS = (
