@@ -292,7 +292,7 @@ def test_a_click_is_not_undone_by_a_late_answer_to_a_tick(seen: Seen, served: Se
     page = seen.page
     many_clips(served.project().dataset, 500)
     page.locator("#data-review-button").click()
-    expect(page.locator("#pager")).to_contain_text("Page 1 of")
+    expect(page.get_by_role("button", name="Next", exact=True)).to_be_visible()  # a tick may have read no clips yet
     with late_answers(page, "Page 1 of") as held:
         while not held:
             page.wait_for_timeout(100)
