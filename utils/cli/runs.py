@@ -180,7 +180,7 @@ def _end(run: Run, *, asks: bool) -> int:
         print(state.reason())  # any other end is an event
     step = checkpoints.best_step(run.folder) if state.status == "stopped" and asks else None
     if step and sys.stdin.isatty() and sys.stdout.isatty():
-        answer = input(f"Make its best checkpoint (step {step}) the finished model of {run.project.root.name}? [y/N] ")
+        answer = input(f"Make its best checkpoint (step {step}) the finished model of {run.project.name}? [y/N] ")
         if answer.strip().lower() in {"y", "yes"}:
             from utils.studio.loading import make_ready
 

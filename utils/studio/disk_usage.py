@@ -9,7 +9,7 @@ from pathlib import Path
 from utils.core.folders import remove_folder
 from utils.dataset.features import FOLDER as FEATURES
 from utils.studio import runs
-from utils.studio.facts import RunActiveError, UsageError
+from utils.studio.facts import UsageError
 from utils.studio.paths import Project
 from utils.xtts import checkpoints
 
@@ -86,8 +86,7 @@ def reclaim(project: Project, kind: str) -> int:
     """Delete files of one kind and return their bytes; raise while a run is active."""
     if kind not in RECLAIMABLE:
         raise UsageError("not_reclaimable", kind, ", ".join(RECLAIMABLE))
-    if run := runs.active_run(project):
-        raise RunActiveError(run.name, project.root.name)
+    runs.require_idle(project)
     freed = 0
     for path in filter(Path.exists, RECLAIMABLE[kind](project)):
         size = size_of(path)

@@ -133,8 +133,7 @@ def delete(version: str, output: Path) -> int:
         raise InputError("built_in", version)
     folder = resolve_inside(paths.MODELS, validate_name(version))
     for name in paths.list_projects(output):
-        if busy := runs.active_run(paths.project(name, output)):
-            raise RunActiveError(busy.name, name)
+        runs.require_idle(paths.project(name, output))
     if busy := runs.active_run(downloads_project(output)):
         raise RunActiveError(busy.name, version_of(busy))
     size = size_of(folder)

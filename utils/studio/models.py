@@ -108,7 +108,7 @@ def _list_project(project: Project) -> Iterator[ListedModel]:
     if stats := _stats(project.ready):
         loss = read_about(project.ready).get("eval_loss")
         known = float(loss) if isinstance(loss, int | float) else None
-        yield ListedModel(project.root.name, project.ready, "ready", *stats, known)
+        yield ListedModel(project.name, project.ready, "ready", *stats, known)
     try:
         runs = list_runs(project)
     except RunError:  # a folder without permissions hides its own runs, not those of the others
@@ -116,7 +116,7 @@ def _list_project(project: Project) -> Iterator[ListedModel]:
     for run in runs:
         for each in checkpoints.list_checkpoints(run.folder):
             if info := each.info:
-                name = f"{project.root.name}: {run.name} step {each.step}"
+                name = f"{project.name}: {run.name} step {each.step}"
                 yield ListedModel(
                     name,
                     each.folder,

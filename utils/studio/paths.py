@@ -48,6 +48,10 @@ class Project:
     root: Path
 
     @property
+    def name(self) -> str:
+        return self.root.name
+
+    @property
     def dataset(self) -> Path:
         return self.root / "dataset"
 

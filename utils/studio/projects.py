@@ -15,7 +15,6 @@ from utils.core.facts import Report, counted, ignore
 from utils.core.folders import remove_folder
 from utils.core.paths import resolve_inside, validate_name
 from utils.core.storage import (
-    file_lock,
     link_or_copy,
     make_folder,
     read_document,
@@ -28,7 +27,7 @@ from utils.dataset.database import DATABASE
 from utils.dataset.seal import SEAL
 from utils.dataset.store import Store
 from utils.studio import runs
-from utils.studio.facts import ProjectError, RunActiveError
+from utils.studio.facts import ProjectError
 from utils.studio.paths import OUTPUT, Project, list_projects, project, same_folder
 
 TRASH = ".trash"
@@ -75,7 +74,7 @@ def find(name: str, output: Path = OUTPUT) -> Project:
     """Return an existing project."""
     match = project(name, output)
     if not match.root.is_dir():
-        raise ProjectError("no_project", match.root.name, ", ".join(list_projects(output)) or "–")
+        raise ProjectError("no_project", match.name, ", ".join(list_projects(output)) or "–")
     return match
 
 
@@ -92,12 +91,12 @@ def _unused(name: str, output: Path, renamed: str = "") -> Project:
 def duplicate(source: Project, name: str, output: Path, report: Report = ignore) -> Project:
     """Copy a project under a new name; large files are hard links where possible."""
     target = _unused(name, output)
-    _require_idle(source)
+    runs.require_idle(source)
     files = list(_files(source.root))
     can_link = source.root.stat().st_dev == output.stat().st_dev and hasattr(os, "link")
     copied = [path for path in files if not (can_link and _is_shared(path))]
     require_space(target.root, sum(path.lstat().st_size for path in copied))
-    new = output / f".{target.root.name}.copy-{time.time_ns()}"
+    new = output / f".{target.name}.copy-{time.time_ns()}"
     try:
         with storage_errors(target.root):
             _copy(files, source.root, new, report)
@@ -123,10 +122,10 @@ def delete(source: Project, output: Path = OUTPUT) -> DeletedProject:
     """Move a project to the trash."""
     now = time.time_ns()
     make_folder(output / TRASH)
-    target = output / TRASH / f"{now}-{source.root.name}"
+    target = output / TRASH / f"{now}-{source.name}"
     with _idle(source):
         _move(source.root, target)
-    return DeletedProject(target, source.root.name, now / 1e9)
+    return DeletedProject(target, source.name, now / 1e9)
 
 
 def list_deleted(output: Path) -> list[DeletedProject]:
@@ -162,18 +161,13 @@ def empty_trash(output: Path, *, days: float = 0.0) -> int:
     return len(expired)
 
 
-def _require_idle(target: Project) -> None:
-    if active := runs.active_run(target):
-        raise RunActiveError(active.name, target.root.name)
-
-
 @contextlib.contextmanager
 def _idle(target: Project) -> Iterator[None]:
     """Make sure that no run is active and that none starts meanwhile."""
     make_folder(target.runs)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(file_lock(target.runs / ".lock"))
-        _require_idle(target)
+        stack.enter_context(runs.lock(target))
+        runs.require_idle(target)
         if sys.platform == "win32":
             stack.close()  # Windows cannot rename a folder with an open file
         yield

@@ -174,6 +174,12 @@ def active_run(project: Project, *verbs: str) -> Run | None:
     return next((run for run in list_runs(project, *verbs) if run.current_state().status in ACTIVE), None)
 
 
+def require_idle(project: Project, *verbs: str) -> None:
+    """Raise while a run of a project is active; any verb unless some are named."""
+    if active := active_run(project, *verbs):
+        raise RunActiveError(active.name, project.name)
+
+
 def find_run(project: Project, name: object) -> Run:
     run = Run(resolve_inside(project.runs, validate_name(name)))
     if not run.folder.is_dir():
@@ -243,8 +249,7 @@ def create(verb: str, config: Config, project: Project) -> Run:
     """Create a run whose work this process does itself."""
     make_folder(project.runs)
     with lock(project):
-        if active := active_run(project, verb):
-            raise RunActiveError(active.name, project.root.name)
+        require_idle(project, verb)
         return _create(verb, config, project)
 
 
@@ -269,8 +274,7 @@ def _reopen(run: Run) -> None:
     state = run.current_state()
     if state.status == "unreadable":
         raise error_from_json(state.error)
-    if active := active_run(run.project, state.verb):
-        raise RunActiveError(active.name, run.project.root.name)
+    require_idle(run.project, state.verb)
     with storage_errors(run.stop_file):
         run.stop_file.unlink(missing_ok=True)
     run.write_state(State(state.verb, "starting", state.created, heartbeat=time.time()))
@@ -377,7 +381,7 @@ def write_note(run: Run, text: str, typed_on: Collection[str] | None = None) -> 
 def delete(run: Run) -> None:
     with lock(run.project):
         if run.current_state().status in ACTIVE:
-            raise RunActiveError(run.name, run.project.root.name)
+            raise RunActiveError(run.name, run.project.name)
         deleted = run.folder.with_name(f".deleted-{run.name}-{time.time_ns()}")
         try:
             run.folder.rename(deleted)

@@ -58,9 +58,8 @@ def build_project_panel(page: PageContext, manage: gr.Button) -> None:
 
 def _opened(request: PanelRequest, project: paths.Project, phrase: str) -> Updates:
     """Say what became of the open project, and open this one."""
-    name = project.root.name
-    notify(phrase, name=name, old=request.name)
-    return {request.page.project: choose_project(request.page.output, name)}
+    notify(phrase, name=project.name, old=request.name)
+    return {request.page.project: choose_project(request.page.output, project.name)}
 
 
 def _create(request: PanelRequest) -> Updates:

@@ -8,7 +8,7 @@ from utils.dataset import editor
 from utils.dataset.editor import Edit
 from utils.dataset.store import ClipPage, Store, View
 from utils.studio import runs
-from utils.studio.facts import InputError, RunActiveError
+from utils.studio.facts import InputError
 from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.i18n import t
@@ -118,8 +118,7 @@ def _reason(request: PanelRequest, name: str) -> str:
 
 
 def refuse_while_busy(project: Project) -> None:
-    if run := runs.active_run(project, *WRITERS):
-        raise RunActiveError(run.name, project.root.name)
+    runs.require_idle(project, *WRITERS)
 
 
 def _edit_name(name: str) -> str:

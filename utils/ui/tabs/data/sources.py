@@ -125,7 +125,7 @@ def _use_sample(request: PanelRequest) -> Updates:
     if not Store(made.dataset).exists:
         start(made, {})
     notify("project.sample_ready")
-    return {request.page.project: choose_project(request.page.output, made.root.name)}
+    return {request.page.project: choose_project(request.page.output, made.name)}
 
 
 # --- the microphone ---

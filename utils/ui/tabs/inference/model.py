@@ -122,7 +122,7 @@ def model_name(model: ListedModel) -> str:
     """Return the name of a model; a checkpoint has that of its run."""
     if model.run is None:
         return model.name
-    return f"{model.run.project.root.name}: {views.joined(views.run_title(model.run), views.checkpoint(model.step))}"
+    return f"{model.run.project.name}: {views.joined(views.run_title(model.run), views.checkpoint(model.step))}"
 
 
 def model_html(session: SpeechSession, selected: str, preview: str) -> str:
@@ -145,13 +145,14 @@ def model_html(session: SpeechSession, selected: str, preview: str) -> str:
 def _card(loaded: ActiveModel, users: int) -> str:
     model = loaded.synthesizer.model
     loss = as_number(model.about.get("eval_loss"))
-    training = (str(model.about.get("run") or ""), views.checkpoint(model.about.get("step"), loss))
     rows = {
         "inference.in_memory": views.joined(model.name, *_size(loaded)),
         "inference.computes_on": _precision(loaded),
         "inference.input": describe_reading(model.tokenizer),
         "inference.speaks": ", ".join(find(code).native_name or code for code in model.languages),
-        "common.training": views.joined(*training),
+        "common.training": views.joined(
+            str(model.about.get("run") or ""), views.checkpoint(model.about.get("step"), loss)
+        ),
         "common.in_use": t("inference.users_now", count=users) if users else "",
     }
     known = {name: value for name, value in rows.items() if value}
