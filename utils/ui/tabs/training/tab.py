@@ -13,7 +13,7 @@ from utils.core.storage import make_folder, write_atomically
 from utils.core.wording import describe
 from utils.studio import command_runs, runs, training_checks
 from utils.studio.downloads import give_consent
-from utils.studio.facts import DatasetFinding, RunActiveError
+from utils.studio.facts import DatasetFinding
 from utils.studio.paths import UPLOADS
 from utils.studio.run_history import HistoryCache
 from utils.system.doctor import Finding, Verdict
@@ -35,13 +35,6 @@ from utils.ui.tabs.training.settings import SETTINGS, VERB, needs_licence, read_
 
 MEMORY_TEST = "memory-test"
 MARK_SETTINGS = "watch('value', markInvalid);"
-CHECKS = (
-    "training.check_dataset",
-    "training.estimate_memory",
-    "training.test_step",
-    "training.show_command",
-    "training.save_settings",
-)  # labels of the buttons; each ends in the name of its function
 
 
 # Long because it is a list: each part of the tab from top to bottom, and what connects them.
@@ -97,7 +90,7 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
 
     def show(request: PanelRequest) -> str:
         status = command_status(MEMORY_TEST, request, "training.step_tested", shows_log=True)
-        buttons = views.row(views.buttons(*CHECKS))
+        buttons = views.row(views.buttons(*(f"training.{name}" for name in actions)))
         return views.details("training.checks", buttons + status + request.text("found"), "more-checks")
 
     reads = {"settings": settings}
@@ -105,8 +98,7 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
 
 
 def test_step(request: PanelRequest, config: TrainConfig) -> str:
-    if run := runs.active_run(request.project, VERB):  # which would be measured too
-        raise RunActiveError(run.name, request.name)
+    runs.require_idle(request.project, VERB)  # its memory would be measured too
     command_runs.start(MEMORY_TEST, changed_flags(config), request.project, request.page.session.make_room)
     return ""
 
