@@ -45,8 +45,14 @@ class ClipGroup:
         return int(self.positions.max(initial=PROMPT))
 
     def select(self, rows: Int64Array) -> "ClipGroup":
-        own = self.clips[rows], self.references[rows], self.starts[rows]
-        return ClipGroup(*own, self.masked[rows], self.positions[rows], self.frames)
+        return ClipGroup(
+            self.clips[rows],
+            self.references[rows],
+            self.starts[rows],
+            self.masked[rows],
+            self.positions[rows],
+            self.frames,
+        )
 
 
 @dataclass(frozen=True)
@@ -167,8 +173,16 @@ class UpdatePlan:
         masked = epoch.masked[rows]
         text = int((lengths.ids + TEXT_EXTRA).sum())
         audio = int(audio_inputs(lengths.codes).sum() - np.diff(masked).sum())
-        parts = epoch.clips[rows], epoch.references[rows], epoch.starts[rows]
-        return PlannedUpdate(*parts, masked, lengths.positions, int(epoch.frames[number]), text, audio)
+        return PlannedUpdate(
+            epoch.clips[rows],
+            epoch.references[rows],
+            epoch.starts[rows],
+            masked,
+            lengths.positions,
+            int(epoch.frames[number]),
+            text,
+            audio,
+        )
 
     # Long because random numbers are drawn here one after the other: their order is what makes a run repeatable.
     def _plan(self, epoch: int) -> _Epoch:

@@ -37,7 +37,7 @@ class CheckpointSamples:
         config: Settings of the run.
         clips: Its clips.
         folder: Folder of the run, in which the samples are written.
-        report: Hears of each sample.
+        report: Called with each sample.
         open_voice: Opens a checkpoint to speak with.
         root: Folder that may be moved as a whole; recordings in it are reported by their path from there.
     """

@@ -73,8 +73,8 @@ def fit(  # noqa: PLR0913  # all but four have defaults
         data: Its data, of ``prepare_data``.
         config: Settings of the run.
         folder: Folder of the run, for checkpoints, samples and the resume state.
-        report: Hears what happens.
-        should_stop: Is asked after each update; a stop raises ``StopRequested``.
+        report: Called with each fact of what happens.
+        should_stop: Asked after each update; a stop raises ``StopRequested``.
         ranks: This process among those that train together; by default it is the only one.
         samples: What is spoken at each evaluation; by default the sentences of the settings.
         scorer: Scores what is spoken; without one, the evaluation loss picks the best checkpoint.

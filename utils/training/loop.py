@@ -127,11 +127,12 @@ class TrainingLoop:
 
     def _report_update(self, update: Update, result: StepResult) -> None:
         step = self.state.update
-        losses = {"loss": result.loss, "loss_text": result.text, "loss_audio": result.audio}
         fact = facts.Train(
             step,
             self.epoch,
-            **losses,
+            result.loss,
+            result.text,
+            result.audio,
             grad_norm=result.norm,
             learning_rate=result.rate,
             **self.throughput.metrics(update),
@@ -160,8 +161,18 @@ class TrainingLoop:
         losses = evaluated.losses
         is_baseline = state.evaluated < 0 and not state.update
         state.evaluated, state.eval_losses = state.update, losses._asdict()
-        shown = losses.loss, losses.text, losses.audio, evaluated.without_ema, evaluated.other_languages
-        self._report_metrics(facts.Evaluation(state.update, self.epoch, *shown, dict(evaluated.languages)))
+        self._report_metrics(
+            facts.Evaluation(
+                state.update,
+                self.epoch,
+                losses.loss,
+                losses.text,
+                losses.audio,
+                evaluated.without_ema,
+                evaluated.other_languages,
+                dict(evaluated.languages),
+            )
+        )
         if is_baseline:
             state.base_loss = losses.loss  # with which checkpoints are compared
         else:

@@ -104,8 +104,14 @@ class TrainingOptimizer:
     def apply_adapters(self, model: nn.Module) -> Optimization:
         """Add LoRA or DoRA adapters to the GPT-2 and freeze the rest, except the text embeddings."""
         config = self.config
-        sizes = config.lora_rank, config.lora_alpha, config.lora_dropout
-        return adapters.add_lora(coqui_gpt(model), *sizes, config.lora_targets, dora=config.use_dora)
+        return adapters.add_lora(
+            coqui_gpt(model),
+            config.lora_rank,
+            config.lora_alpha,
+            config.lora_dropout,
+            config.lora_targets,
+            dora=config.use_dora,
+        )
 
     def configure_sdpa(self, model: nn.Module) -> Optimization:
         """Use fused attention in GPT, conditioning encoder and perceiver, or unfused if it is off."""

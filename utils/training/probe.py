@@ -84,9 +84,13 @@ class Probe:
         self.parts, self.kernels = parts, kernels
 
     def _update(self, batches: Sequence[PackedBatch], number: int) -> Update:
-        counts = (sum(batch.text_count for batch in batches), sum(batch.audio_count for batch in batches))
-        clips = sum(batch.clips for batch in batches)
-        return Update(list(batches), *counts, clips, self.config.embedding_warmup_steps + number)
+        return Update(
+            list(batches),
+            sum(batch.text_count for batch in batches),
+            sum(batch.audio_count for batch in batches),
+            sum(batch.clips for batch in batches),
+            self.config.embedding_warmup_steps + number,
+        )
 
     def measure(self, clip: ClipSize, clips: int) -> Measured:
         """Measure an update whose batch has so many of the longest clips, beside the gradients of its other parts."""

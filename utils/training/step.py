@@ -78,15 +78,16 @@ class TrainStep:
             self.text_warmup.drop_gradients()
         norm_on_device = self._gradient_norm()
         # The only time in an update that the host waits for the device.
-        text, audio, norm = torch.cat([sums, norm_on_device.to(sums).reshape(1)]).tolist()
+        text_sum, audio_sum, norm = torch.cat([sums, norm_on_device.to(sums).reshape(1)]).tolist()
         if norm > self.config.gradient_clip:
             # torch's clip_grad_norm_ multiplies every gradient, even by 1
             clip_grads_with_norm_(self.weights, self.config.gradient_clip, norm_on_device)
-        means = text / update.text_count, audio / update.audio_count
-        loss = self.config.text_loss_weight * means[0] + means[1]
+        text = text_sum / update.text_count
+        audio = audio_sum / update.audio_count
+        loss = self.config.text_loss_weight * text + audio
         status = self._apply(loss, norm, self.clip_names(update))
         self.optimizer.zero_grad(set_to_none=True)
-        return StepResult(*means, loss, norm, rate, status)
+        return StepResult(text, audio, loss, norm, rate, status)
 
     def discard(self) -> None:
         """Drop the gradients of an update that could not be completed."""

@@ -211,7 +211,7 @@ def connect_live(
 class PanelRequest:
     """What a panel is rendered for: the open project, and the fields as this visitor last sent them."""
 
-    page: "PageContext"
+    page: PageContext
     name: str  # of the project
     fields: Mapping[str, Any] = field(default_factory=dict)
     seen: dict[Any, Any] = field(default_factory=dict)  # see ``PageContext``
