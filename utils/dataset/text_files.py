@@ -12,11 +12,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from utils.core.facts import Fact
 from utils.core.storage import parse_json
-from utils.dataset.readers.facts import ForeignFileError, LineUnreadable, TextRepaired
+from utils.dataset.readers.facts import ForeignFileError, LineUnreadable, TextRepair, TextRepaired
 
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -59,12 +59,14 @@ def read_any_encoding(path: Path) -> tuple[str, list[Fact]]:
         raw = path.read_bytes()
     except OSError as error:
         raise ForeignFileError(path, "unreadable", str(error.strerror)) from error
-    decoded, *repair = _decode(raw)
-    repairs: list[Fact] = [TextRepaired(path.name, *repair)] if repair else []
-    text = decoded
+    decoded = _decode(raw)
+    repairs: list[Fact] = []
+    if decoded.repair:
+        repairs.append(TextRepaired(path.name, decoded.repair, decoded.lost, decoded.encoding))
+    text = decoded.text
     for _ in range(3):  # text can be decoded wrongly several times in a row
         text = CP1252_RUN.sub(_repair_run, text)
-    if text != decoded:
+    if text != decoded.text:
         repairs.append(TextRepaired(path.name, "decoded"))
     return text.replace("\r\n", "\n").replace("\r", "\n"), repairs
 
@@ -93,11 +95,18 @@ def count_letters(text: str) -> tuple[int, int]:
 
 def decode(raw: bytes) -> str:
     """Decode the beginning of a text file as the whole is decoded."""
-    return str(_decode(raw)[0])
+    return _decode(raw).text
 
 
-def _decode(raw: bytes) -> tuple[Any, ...]:
-    """Decode by the byte order mark, as UTF-8, as UTF-16 without a mark, or else as cp1252; add what was repaired."""
+class _Decoded(NamedTuple):
+    text: str
+    repair: TextRepair | None = None
+    lost: int = 0  # characters
+    encoding: str = ""  # that they were lost in
+
+
+def _decode(raw: bytes) -> _Decoded:
+    """Decode by the byte order mark, as UTF-8, as UTF-16 without a mark, or else as cp1252."""
     for mark, name in BOMS:
         if raw.startswith(mark):
             return _decode_lossy(raw, name)
@@ -105,17 +114,17 @@ def _decode(raw: bytes) -> tuple[Any, ...]:
         # the zero bytes of ASCII characters, which every list and subtitle file has, show the byte order
         even = raw[0:4096:2].count(0)
         return _decode_lossy(raw, "utf-16-be" if even > raw[1:4096:2].count(0) else "utf-16-le")
-    text, *repair = _decode_lossy(raw, "utf-8")
+    decoded = _decode_lossy(raw, "utf-8")
     # apart from a few damaged bytes
-    if text.encode() == raw or text.count(REPLACEMENT) < len(UTF8_CHARACTER.findall(raw)):
-        return text, *repair
-    return "".join(CP1252.get(byte, chr(byte)) for byte in raw), "windows"
+    if decoded.text.encode() == raw or decoded.lost < len(UTF8_CHARACTER.findall(raw)):
+        return decoded
+    return _Decoded("".join(CP1252.get(byte, chr(byte)) for byte in raw), "windows")
 
 
-def _decode_lossy(raw: bytes, encoding: str) -> tuple[Any, ...]:
+def _decode_lossy(raw: bytes, encoding: str) -> _Decoded:
     text = raw.decode(encoding, "replace").removeprefix("\ufeff")
     lost = text.count(REPLACEMENT)
-    return (text, "lost", lost, encoding.upper()) if lost else (text,)
+    return _Decoded(text, "lost", lost, encoding.upper()) if lost else _Decoded(text)
 
 
 def _repair_run(run: re.Match[str]) -> str:
