@@ -15,10 +15,7 @@ from utils.xtts.language_packs import LanguagePack, pack_for
 from utils.xtts.pronunciations import overrides as known
 
 # The phones of the embedded recogniser. Length and the glottal stop are left out: they are heard too unreliably.
-PHONES = (
-    *("p", "t", "k", "b", "d", "ɡ", "tʼ", "kʼ", "pʼ", "sʼ", "t͡ʃ", "t͡ʃʼ", "d͡ʒ", "f", "v", "s", "z", "ʃ", "ʒ", "h"),
-    *("m", "n", "ɲ", "l", "r", "w", "j", "ə", "u", "i", "a", "e", "ɨ", "o"),
-)
+PHONES = tuple("p t k b d ɡ tʼ kʼ pʼ sʼ t͡ʃ t͡ʃʼ d͡ʒ f v s z ʃ ʒ h m n ɲ l r w j ə u i a e ɨ o".split())
 PHONE = re.compile("|".join(sorted(PHONES, key=len, reverse=True)))
 NEAR = 6  # words on both sides that may change how a word is read
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

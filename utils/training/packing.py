@@ -211,9 +211,15 @@ def _pack_clip(example: Example, masked: Sequence[int], start: int, tokens: Spec
     counted = np.delete(audio_positions, slice(*masked))
     audio_start = start + text_positions.size
     return (
-        *(text[:-1], text_positions, start + text_positions, text[1:]),
-        *(audio[:-1], audio_positions, audio_start + audio_positions),
-        *(audio_start + counted, audio[1:][counted]),
+        text[:-1],
+        text_positions,
+        start + text_positions,
+        text[1:],
+        audio[:-1],
+        audio_positions,
+        audio_start + audio_positions,
+        audio_start + counted,
+        audio[1:][counted],
     )
 
 

@@ -34,10 +34,9 @@ from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 
 Scorer = Callable[[Sequence[SpokenSentence], float, float | None], dict[str, float]]
 LOSS_WINDOW = 50  # updates in the running mean of the training loss
-MAY_CHANGE = {
-    *("num_epochs", "max_steps", "save_step", "save_minutes", "save_n_checkpoints", "eval_step"),
-    *("sample_texts", "num_workers", "device"),
-}
+MAY_CHANGE = set(
+    "num_epochs max_steps save_step save_minutes save_n_checkpoints eval_step sample_texts num_workers device".split()
+)
 
 
 @dataclass
@@ -83,9 +82,14 @@ class RunSaver:
         self.report = self.step.report
         self.gpt = self.step.packed.gpt  # coqui's GPT, without wrappers
         self.resume_folder = self.folder / checkpoints.RESUME_FOLDER
-        self.stopping, self.overfitting = EarlyStopping(self.config.early_stopping_patience), OverfittingGuard()
-        guards = {"guard": self.step.guard, "micro": self.step.micro}
-        self.guards: dict[str, Stateful] = {**guards, "stopping": self.stopping, "overfitting": self.overfitting}
+        self.stopping = EarlyStopping(self.config.early_stopping_patience)
+        self.overfitting = OverfittingGuard()
+        self.guards: dict[str, Stateful] = {
+            "guard": self.step.guard,
+            "micro": self.step.micro,
+            "stopping": self.stopping,
+            "overfitting": self.overfitting,
+        }
 
     @property
     def can_resume(self) -> bool:

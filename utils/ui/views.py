@@ -225,8 +225,7 @@ def run_actions(status: Status) -> list[str]:
     """Return what can be done with a run of this status."""
     if status in ACTIVE:
         return ["stop_and_save", "stop_now"]
-    can_resume = status not in {"queued", "finished", "unreadable"}
-    return [*["resume"] * can_resume, "delete"]
+    return ["delete"] if status in {"queued", "finished", "unreadable"} else ["resume", "delete"]
 
 
 def run_title(run: Run) -> str:

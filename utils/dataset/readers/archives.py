@@ -20,8 +20,16 @@ MAX_RATIO = 200  # of bytes to packed bytes, above the first megabytes: text shr
 FREE_BYTES = 64 << 20  # a small archive may shrink as much as it likes
 BLOCK = 1 << 20
 DAMAGE = (
-    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError),
-    *(KeyError, ValueError, NotImplementedError, RuntimeError, AssertionError, OSError, RecursionError),
+    zipfile.BadZipFile,
+    tarfile.TarError,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    KeyError,
+    ValueError,
+    RuntimeError,
+    AssertionError,
+    OSError,
     SyntaxError,  # of XML
 )
 

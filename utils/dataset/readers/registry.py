@@ -40,9 +40,24 @@ if TYPE_CHECKING:
 READERS = cast(
     "tuple[Reader, ...]",
     (
-        *(kaldi, fleurs, librispeech, libritts, vctk, festvox, label_studio),
-        *(praat, elan, ctm, audacity, arrow_tables, subtitle_files, whisper_json),
-        *(tables, numbered_lines, transcripts, books),
+        kaldi,
+        fleurs,
+        librispeech,
+        libritts,
+        vctk,
+        festvox,
+        label_studio,
+        praat,
+        elan,
+        ctm,
+        audacity,
+        arrow_tables,
+        subtitle_files,
+        whisper_json,
+        tables,
+        numbered_lines,
+        transcripts,
+        books,
     ),
 )
 DEPTH = 3  # of archives inside archives

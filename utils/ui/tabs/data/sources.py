@@ -203,7 +203,7 @@ def _render_recording(request: PanelRequest) -> str:
     sentence = views.text_area("sentence", "data.prompt", "data.prompt_hint", prompt, prompt or "-")
     actions = {"next": not prompt or bool(request.fields.get("is_saved")), "skip": bool(prompt), "undo": bool(takes)}
     buttons = (
-        button(action, f"data.{action}_sentence", "primary" * (action == "next"))
+        button(action, f"data.{action}_sentence", "primary" if action == "next" else "")
         for action, is_possible in actions.items()
         if is_possible
     )
