@@ -25,7 +25,7 @@ def start(kind: str, arguments: Sequence[str], project: Project, before: Callabl
 
 def newest(kind: str, project: Project) -> runs.Run | None:
     """Return the run that is active, or the newest one."""
-    return runs.active_run(project, kind) or next(iter(runs.list_runs(project, kind)), None)
+    return runs.active_run(project, kind) or runs.newest_run(project, kind)
 
 
 def stop(kind: str, project: Project) -> None:

@@ -74,7 +74,7 @@ def _unfinished_files(version: str) -> list[Path]:
 
 
 def current(output: Path) -> runs.Run | None:
-    return next(iter(runs.list_runs(downloads_project(output))), None)
+    return runs.newest_run(downloads_project(output))
 
 
 def available_actions(model: StoredModel, run: runs.Run | None) -> list[str]:

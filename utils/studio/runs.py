@@ -169,6 +169,10 @@ def list_runs(project: Project, *verbs: str) -> list[Run]:
     return [run for run in map(Run, sorted(folders, reverse=True)) if not verbs or run.verb in verbs]
 
 
+def newest_run(project: Project, *verbs: str) -> Run | None:
+    return next(iter(list_runs(project, *verbs)), None)
+
+
 def active_run(project: Project, *verbs: str) -> Run | None:
     """Return the newest run that is running; any verb unless some are named."""
     return next((run for run in list_runs(project, *verbs) if run.current_state().status in ACTIVE), None)

@@ -25,12 +25,12 @@ class RunPanel:
         self,
         page: PageContext,
         name: str = "",
-        list_runs: Callable[[Project], list[runs.Run]] = runs.list_runs,
+        verbs: Sequence[str] = (),  # of the runs that are listed; all without any
         render_facts: Callable[[runs.Run, State], str] = progress.facts,
         outputs: Sequence[Any] = (),  # of the actions of a subclass
     ) -> None:
         self.page = page
-        self.list_runs = list_runs
+        self.verbs = verbs
         self.render_facts = render_facts
         self.ids = f"{name}-" if name else ""
         self.chosen = gr.State("")  # name of the selected run
@@ -78,7 +78,7 @@ class RunPanel:
         def rank(run: runs.Run) -> tuple[bool, bool]:
             return run.name == name, run.current_state().status in runs.ACTIVE
 
-        return max(self.list_runs(project), key=rank, default=None)  # the newest comes first
+        return max(runs.list_runs(project, *self.verbs), key=rank, default=None)  # the newest comes first
 
     def render(self, request: PanelRequest) -> str:
         """Read the runs from disk; called on every tick."""
@@ -100,7 +100,7 @@ class RunPanel:
         """Return the choice of another run, if there is one."""
         choices = [
             (f"{views.run_title(listed)} · {t(f'status.{listed.current_state().status}')}", listed.name)
-            for listed in self.list_runs(run.project)
+            for listed in runs.list_runs(run.project, *self.verbs)
         ]
         if len(choices) < 2:
             return ""

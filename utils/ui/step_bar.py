@@ -63,7 +63,7 @@ def _speech(project: Project) -> Step:
 
 
 def _newest_status(project: Project, kind: str) -> str:
-    run = next(iter(runs.list_runs(project, kind)), None)
+    run = runs.newest_run(project, kind)
     return run.current_state().status if run else ""
 
 

@@ -55,7 +55,7 @@ def build_form(page: PageContext) -> SettingsForm:
 
 def last_settings(project: Project) -> DatasetConfig:
     """Return the settings of the newest preparation; the defaults without one, or if it is damaged."""
-    run = next(iter(runs.list_runs(project, VERB)), None)
+    run = runs.newest_run(project, VERB)
     try:
         return DatasetConfig.load_own(run.config) if run else DatasetConfig()
     except AmharicTtsError:  # of an older version, or damaged

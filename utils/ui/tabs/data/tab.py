@@ -107,7 +107,7 @@ def build_step(page: PageContext) -> gr.Button:
         button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", visible=False, min_width=180)
         build_advanced(page, "data")
     message = gr.HTML(elem_id="prepare-errors")
-    panel = RunPanel(page, "data", lambda project: runs.list_runs(project, VERB), render.run_facts)
+    panel = RunPanel(page, "data", [VERB], render.run_facts)
     build_tools(page, form)
     panel.connect_start(button, form.widget, message, start, problems_box)
     return button

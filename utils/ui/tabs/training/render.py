@@ -215,7 +215,7 @@ def switch_hint(field: str, device: Result | None, effect: Optimization | None) 
     shown = note(device_hint(field, device)) if device else ""
     if effect:
         changed = views.joined(t("training.changed_in_run", count=effect.changed), effect_of(effect))
-        shown += views.element("p", "", text=changed, class_="hint effect")
+        shown += views.element("p", text=changed, class_="hint effect")
     return shown
 
 

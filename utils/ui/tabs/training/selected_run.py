@@ -49,7 +49,7 @@ class TrainPanel(RunPanel):
         self.form, self.histories = form, histories
         # The form itself is no output of the actions: those that leave it alone would drop its effects.
         self.reused = gr.State("")  # run and time
-        super().__init__(page, "training", settings.list_trainings, self.facts_of, [self.reused])
+        super().__init__(page, "training", [settings.VERB], self.facts_of, [self.reused])
         inputs = [page.project, self.reused]
         page.on(self.reused.change, self._load_settings, inputs, form.widget, **PRIVATE_EVENT)
 
@@ -196,7 +196,7 @@ def settings_line(run: runs.Run) -> str:
     shown = {"version": config.version, "num_epochs": config.num_epochs, "batch_size": config.batch_size}
     parts = [f"{field_title(TrainConfig, name)} {value}" for name, value in shown.items()]
     parts += [field_title(TrainConfig, name) for name in settings.BOXES if getattr(config, name)]
-    about = views.element("span", "", text=views.joined(*parts), class_="hint")
+    about = views.element("span", text=views.joined(*parts), class_="hint")
     return views.row(about, html("views.html", "button", "data-edit", "quiet", "training.next_settings"))
 
 
@@ -204,7 +204,7 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> None:
     """Lay out a box for each run, and a chart and a table of those that are ticked."""
 
     def ticked(request: PanelRequest) -> list[runs.Run]:
-        listed = settings.list_trainings(request.project)
+        listed = runs.list_runs(request.project, settings.VERB)
         return [run for run in listed if request.fields.get(f"compare-{run.name}")][: render.MAX_COMPARED]
 
     def compare(request: PanelRequest) -> Updates:
@@ -212,7 +212,7 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> None:
         return {compared: render.compared(curves)}
 
     def show(request: PanelRequest) -> str:
-        listed = settings.list_trainings(request.project)
+        listed = runs.list_runs(request.project, settings.VERB)
         if len(listed) < 2:
             return ""
         boxes = [views.check(f"compare-{run.name}", views.run_title(run), data_act="compare") for run in listed]

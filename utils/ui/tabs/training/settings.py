@@ -116,10 +116,6 @@ def start(project: Project, values: Values, before: Callable[[], object]) -> run
     return runs.start(VERB, config, project, before=before)
 
 
-def list_trainings(project: Project) -> list[runs.Run]:
-    return runs.list_runs(project, VERB)
-
-
 def start_blocked(project: Project, values: Values) -> str:
     """Return why no run can be started with the values of the form, or nothing."""
     for split, name in metadata.FILES.items():
@@ -162,12 +158,14 @@ class TrainingForm(SettingsForm):
 
     def _check(self, project: str, settings: Values, preset: str) -> tuple[Any, ...]:
         values = values_of(settings)
+        forecast = problems = ""
         try:
-            shown = self._forecast(values, self.page.open(project)), ""
+            forecast = self._forecast(values, self.page.open(project))
         except AmharicTtsError as error:  # marked at the field; nothing is calculated
-            shown = "", settings_error(error)
-        suited = suited_preset(values, preset)
-        return *shown, suited or gr.skip(), self._filled(suited, settings) if suited else gr.skip()
+            problems = settings_error(error)
+        if suited := suited_preset(values, preset):
+            return forecast, problems, suited, self._filled(suited, settings)
+        return forecast, problems, gr.skip(), gr.skip()
 
     def _forecast(self, values: Values, project: Project) -> str:
         """Return how much there is to train on, how long it takes, and the disk space that it needs."""
@@ -194,7 +192,7 @@ class TrainingForm(SettingsForm):
         opened = self.page.open(project)
         name, config = "", None
         with contextlib.suppress(AmharicTtsError):  # its settings are damaged
-            run = next(iter(list_trainings(opened)), None)
+            run = runs.newest_run(opened, VERB)
             config = run and TrainConfig.load_own(run.config)
         if not config:
             name = advice_for(opened).preset
@@ -233,7 +231,8 @@ class TrainingForm(SettingsForm):
 def training_seconds(config: TrainConfig, updates: int, project: Project, histories: HistoryCache) -> float | None:
     """Return how long a training will take, at the speed of the newest run with the same model."""
     model = {"version": config.version, "custom_model": config.custom_model}
-    same = (run for run in list_trainings(project) if model.items() <= training_checks.read_settings(run).items())
+    trainings = runs.list_runs(project, VERB)
+    same = (run for run in trainings if model.items() <= training_checks.read_settings(run).items())
     run = next(same, None)
     if run is None:
         return None
