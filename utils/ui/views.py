@@ -64,7 +64,7 @@ def checkpoint(step: int | None, loss: float | None = None, digits: int = 4) -> 
 
 def note(text: str) -> str:
     """Return a hint; nothing for an empty text."""
-    return element("p", "", text=text_of(text), class_="hint") if text else ""
+    return element("p", text=text_of(text), class_="hint") if text else ""
 
 
 def message_box(kind: Kind, *sentences: str, aloud: bool = True) -> str:
@@ -77,7 +77,7 @@ def message_box(kind: Kind, *sentences: str, aloud: bool = True) -> str:
     return html("views.html", "message", kind, said, role) if said else ""
 
 
-def element(tag: str, content: str, *, text: str = "", **values: object) -> str:
+def element(tag: str, content: str = "", /, *, text: str = "", **values: object) -> str:
     """Return an element of some HTML, or of a text, with attributes."""
     return html("views.html", "element", tag, attributes(**values), text or Markup(content))  # noqa: S704
 
@@ -93,7 +93,7 @@ def boxes(checks: Iterable[str]) -> str:
 
 
 def code(text: str, classes: str = "command") -> str:
-    return element("pre", "", text=text, class_=f"scroll {classes}", tabindex="0")
+    return element("pre", text=text, class_=f"scroll {classes}", tabindex="0")
 
 
 def error_box(error: BaseException) -> str:
@@ -145,7 +145,7 @@ def text_field(name: str, label: str, hint: str = "", **options: object) -> str:
 def text_area(name: str, label: str, hint: str, value: str, key: str, **options: object) -> str:
     """Return a labelled box for longer text: filled anew when ``key`` changes, or ``value`` before it was edited."""
     shown = {"name": name, "rows": 2, "data_act": "draft", "data_key": key, "data_value": value} | options
-    return field(label, element("textarea", "", text=value, **shown), hint)
+    return field(label, element("textarea", text=value, **shown), hint)
 
 
 def conflict(name: str, stored: str, save: str, **data: str) -> str:
@@ -171,7 +171,7 @@ def row(*parts: str) -> str:
 def progress(sentence: str, done: float = 0, total: int = 0) -> str:
     """Show progress, with a bar if the total is known; screen readers do not announce each update."""
     label = text_of(sentence)
-    return note(label) + (element("progress", "", max=total, value=f"{done:.0f}", aria_label=label) if total else "")
+    return note(label) + (element("progress", max=total, value=f"{done:.0f}", aria_label=label) if total else "")
 
 
 def timed_progress(sentence: str, seconds: float, done: int = 0, total: int = 0) -> str:
@@ -302,7 +302,7 @@ def readings(reading: MachineReading) -> str:
     }
     is_short = reading.disk_free_gib is not None and reading.disk_free_gib < LITTLE_DISK
     state = "doubt" if is_short else "ok"
-    content = element("i", "") + cards(parts)
+    content = element("i") + cards(parts)
     label = t("system.this_computer")
     return element("div", content, class_=f"pulse {state}", tabindex=0, role="group", aria_label=label)
 

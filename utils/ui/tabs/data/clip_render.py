@@ -105,7 +105,7 @@ def pager(page: ClipPage) -> str:
     buttons = {"data.previous_page": page.number - 1, "data.next_page": page.number + 1}
     turn = "".join(button("show", key, page=number) for key, number in buttons.items() if 1 <= number <= page.pages)
     place = t("data.page_of", number=page.number, pages=page.pages, count=page.total)
-    return row(turn, views.element("p", "", text=place, class_="hint", id="pager"))
+    return row(turn, views.element("p", text=place, class_="hint", id="pager"))
 
 
 def selected_actions() -> str:
@@ -116,7 +116,7 @@ def selected_actions() -> str:
 
 def _reason_field(name: str, value: Reason) -> str:
     """Return a field for the reason of an exclusion; common ones are offered, others can be typed."""
-    offered = "".join(views.element("option", "", value=reason_text(reason)) for reason in HEARD)
+    offered = "".join(views.element("option", value=reason_text(reason)) for reason in HEARD)
     field = text_field(name, "data.exclude_reason", value=reason_text(value), list=f"{name}s")
     return field + views.element("datalist", offered, id=f"{name}s")
 
@@ -237,7 +237,6 @@ def _sound(clip: Clip, folder: Path) -> str:
     path = folder / clip.audio
     player = views.element(
         "audio",
-        "",
         controls=True,
         preload="metadata",
         src=file_url(path),

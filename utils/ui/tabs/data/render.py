@@ -133,7 +133,9 @@ def run_facts(run: Run, state: State) -> str:
     facts = list(map(from_json, reversed(views.newest_events(run))))
     warnings = dict.fromkeys(_warning(fact) for fact in facts if _is_warning(fact))
     is_empty = any(isinstance(fact, Prepared) and not fact.clips for fact in facts)
-    said = ["data.no_clips_made"] * is_empty + [*warnings][:MAX_PROBLEMS]
+    said = [*warnings][:MAX_PROBLEMS]
+    if is_empty:
+        said.insert(0, "data.no_clips_made")
     return (
         progress.facts(run, state, "warn" if is_empty else "")
         + message_box("warning", *said, aloud=False)
@@ -247,7 +249,7 @@ def statistics(found: Statistics) -> str:
 def _phoneme_counts(counts: Mapping[str, int]) -> str:
     """List phonemes with how often each occurs, the rarest first; nothing without any."""
     listed = views.joined(*(f"{sound} {count}" for sound, count in sorted(counts.items(), key=lambda item: item[1])))
-    return details("data.phone_counts", views.element("p", "", text=listed)) if counts else ""
+    return details("data.phone_counts", views.element("p", text=listed)) if counts else ""
 
 
 def _in_seconds(value: float, form: str) -> str:

@@ -98,7 +98,7 @@ def build_compare(context: Context) -> None:
     def render(request: PanelRequest) -> str:
         models = list_models(page.output)
         boxes = [views.check(f"model-{path}", label) for label, path in model_choices(models)]
-        text = views.element("textarea", "", text="\n".join(SAMPLES), name="sentences", rows=4)
+        text = views.element("textarea", text="\n".join(SAMPLES), name="sentences", rows=4)
         html = note("inference.models_to_compare_hint") + views.boxes(boxes)
         html += views.field("inference.comparison_sentences", text, "inference.comparison_sentences_hint")
         html += views.row(views.button("compare", "inference.compare"))

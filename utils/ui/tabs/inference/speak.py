@@ -39,7 +39,7 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
         stream = gr.Checkbox(elem_id="stream", elem_classes="more", container=False, **labels("inference.stream"))
     status = gr.HTML(elem_id="speak-status")
     play = Path(__file__).with_name("stream.js").read_text(encoding="utf-8").replace("RATE", str(OUTPUT_RATE))
-    shown = views.element("audio", "", controls=True, hidden=True, aria_label="${label}")
+    shown = views.element("audio", controls=True, hidden=True, aria_label="${label}")
     chunk = gr.HTML(
         "", label=t("inference.stream_player"), html_template=shown, js_on_load=play, elem_id="stream-player"
     )

@@ -232,7 +232,7 @@ def _replace(project: Project, new: NewSentence) -> None:
 def _editor(request: PanelRequest, take: Take, number: int, piece: TakeSentence) -> str:
     """Show the text of a sentence to edit, and the newest attempt at it."""
     written, of = piece.reading.written, f"{take.name} {number}"
-    text = views.element("textarea", "", text=written, value=written, data_of=of, name="words", rows=2)
+    text = views.element("textarea", text=written, value=written, data_of=of, name="words", rows=2)
     shown = views.field("inference.sentence_text", text, "inference.sentence_text_hint")
     shown += views.row(views.button("again", "inference.speak_again", take=take.name, sentence=number))
     new = _new_sentence(request, take.name, number)
