@@ -82,7 +82,7 @@ def delete(opened: Project, arguments: argparse.Namespace) -> None:
     for which in wanted:
         checkpoint = known.get(cast("int", which)) or checkpoints.find(folder, which)
         checkpoints.delete(checkpoint)
-        print(f"{_title(checkpoint)} deleted{'; it was the best one' * checkpoint.is_best}.")
+        print(f"{_title(checkpoint)} deleted{'; it was the best one' if checkpoint.is_best else ''}.")
 
 
 def promote(opened: Project, arguments: argparse.Namespace) -> None:
@@ -114,7 +114,7 @@ def _which(step: str) -> Which:
 
 def _row(name: str, checkpoint: SavedCheckpoint) -> tuple[str, ...]:
     info = checkpoint.info
-    mark = "*" * checkpoint.is_best
+    mark = "*" if checkpoint.is_best else ""
     size = f"{checkpoint.size / 1e6:.1f}"
     samples = str(len(checkpoint.samples) or "")
     progress = (f"{info.epoch:g}", _number(info.train_loss), _number(info.eval_loss)) if info else ("", "", "")

@@ -153,7 +153,7 @@ def speak_to_file(text: str, arguments: argparse.Namespace, config: SpeechConfig
     write_files(speech, arguments, text, synthesizer.model.name)
     for message in notes_on(speech):
         log(message)
-    print(f"{arguments.out}: {speech.seconds:.1f} s" + ", interrupted" * interrupted)
+    print(f"{arguments.out}: {speech.seconds:.1f} s{', interrupted' if interrupted else ''}")
     if interrupted:
         return EXIT_INTERRUPTED
     finished.remove()

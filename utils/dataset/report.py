@@ -159,7 +159,8 @@ def _measured(clips: Sequence[Clip], folder: Path) -> tuple[int | None, Signal |
             path = folder / clip.audio
             span = Span(0.0, span.seconds)
         try:
-            rates += [audio.probe(path).rate] * is_there
+            if is_there:
+                rates.append(audio.probe(path).rate)
             excerpts.append(read_excerpt(path, span))
         except AmharicTtsError:  # the recording is gone; ``validate`` names damaged clips
             continue

@@ -36,7 +36,9 @@ def recognise(folder: Folder) -> Match | None:
 def _better(folder: Folder, path: Path, files: Sequence[Path]) -> str:
     """Return the lists in the same folder that are used instead of this one."""
     names = [other.name for other in files if other.parent == path.parent]
-    whole = next((name for name in names if WHOLE_LIST.fullmatch(name)), "validated.tsv" * ("validated.tsv" in names))
+    whole = next((name for name in names if WHOLE_LIST.fullmatch(name)), "")
+    if not whole and "validated.tsv" in names:
+        whole = "validated.tsv"
     if whole:
         return whole if whole != path.name else ""
     return ", ".join({*names} - {path.name}) if REJECTED.fullmatch(path.name) and len(folder.texts) > 1 else ""
