@@ -36,7 +36,7 @@ PYTHON = {  # file, and what of it is for other programs
     "utils/training/fit.py": ("fit", "TrainResult"),
     "utils/training/optimizations.py": ("TrainingOptimizer", "UnslothStyleOptimizations"),
     "utils/core/facts.py": ("Optimization",),
-    "utils/speech/synthesizer.py": ("Synthesizer",),
+    "utils/speech/synthesizer.py": ("open_voice", "Synthesizer"),
     "utils/integrations/dubbing.py": ("dub",),
     "utils/speech/types.py": ("Speech", "Utterance", "Sentence"),
     "utils/amharic/normalization.py": ("normalize",),

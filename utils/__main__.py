@@ -3,9 +3,11 @@
 import argparse
 import ast
 import contextlib
+import difflib
 import errno
 import importlib
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,7 +29,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if not words or words[0] in {"-h", "--help"}:
         sys.stdout.write(overview())
         return 0
-    if unreadable := [word for word in words if any("\ud800" <= character <= "\udfff" for character in word)]:
+    if unreadable := [word for word in words if re.search("[\ud800-\udfff]", word)]:
         sys.stderr.write(f"This argument is not valid UTF-8: {unreadable[0]!r}. Check the encoding of your terminal.\n")
         return USAGE_ERROR
     prepare_libraries()
@@ -55,9 +57,8 @@ def known_verbs() -> dict[str, Path]:
 
 def load_command(verb: str) -> ModuleType:
     """Import a command."""
-    name = verb.replace("-", "_")
-    package = "integrations" if any(path.stem == name for path in integrations.commands()) else "cli"
-    return importlib.import_module(f"utils.{package}.{name}")  # also one that is not a file there: tests add one
+    folder = known_verbs().get(verb, COMMANDS / "a_test_adds.py").parent.name
+    return importlib.import_module(f"utils.{folder}.{verb.replace('-', '_')}")
 
 
 def overview() -> str:
@@ -78,17 +79,19 @@ def call(verb: str, words: Sequence[str]) -> int:
     module = load_command(verb)
     parser = argparse.ArgumentParser(prog=f"{PROGRAM} {verb}", description=module.__doc__, allow_abbrev=False)
     module.add_arguments(parser)
-    arguments = parser.parse_args(with_hyphens(words))
+    arguments, unknown = parser.parse_known_args(with_hyphens(words))
+    if unknown:
+        flags = re.findall(r"--[\w-]+", parser.format_help())
+        near = difflib.get_close_matches(unknown[0].partition("=")[0], flags, n=1)
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}" + (f" (did you mean {near[0]}?)" if near else ""))
     try:
         for value in vars(arguments).values():
             if isinstance(value, Path):
                 require_one_line(value)
         code: int = module.run(arguments)
-    except AmharicTtsError as error:
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
-        return 1
     except Exception as error:
-        if not (sentence := shortage(error)):
+        own = isinstance(error, AmharicTtsError)
+        if not (sentence := f"{type(error).__name__}: {error}" if own else shortage(error)):
             raise
         sys.stderr.write(f"{sentence}\n")
         return 1

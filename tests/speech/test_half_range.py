@@ -19,7 +19,7 @@ LIMIT = 4096  # a sixteenth of the range, for louder voices and other texts
 @pytest.fixture
 def voice(monkeypatch: pytest.MonkeyPatch) -> Synthesizer:
     monkeypatch.setattr(layers, "can_pack", lambda _precision: False)  # a fused product hides what is before GELU
-    return open_voice(TINY_MODEL, "cpu", "fp32")
+    return open_voice(str(TINY_MODEL), "cpu", "fp32")
 
 
 def test_all_numbers_of_the_embedded_voice_are_far_below_the_limit_of_fp16(voice: Synthesizer) -> None:

@@ -15,6 +15,7 @@ from utils.speech.synthesizer import Synthesizer, open_voice
 from utils.speech.vocoder import Vocoder
 from utils.xtts import device
 from utils.xtts.device import UNTESTED, Lane, choose_device, to_device, to_host, trim_memory
+from utils.xtts.facts import GpuMissingError
 
 TEXT = "ሰላም ለዓለም"
 SETTINGS = SpeechConfig(tries=1, trim=False)
@@ -80,3 +81,8 @@ def test_copies_are_waited_for(kind: str) -> None:
 def test_without_a_gpu_auto_is_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "found_gpus", dict)
     assert choose_device() == "cpu"
+
+
+def test_a_device_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(GpuMissingError, match="device gpu"):
+        choose_device("gpu")

@@ -1,6 +1,7 @@
 """Command-line flags made from the fields of a config; flags override the YAML file."""
 
 import argparse
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,11 +34,7 @@ def add_flags(parser: argparse.ArgumentParser, config: type[Config], names: tupl
 
 def with_hyphens(words: Sequence[str]) -> list[str]:
     """Spell flags with hyphens, as they are declared: ``--batch_size=8`` becomes ``--batch-size=8``."""
-    spelled = []
-    for word in words:
-        name, equals, value = word.partition("=")
-        spelled.append(name.replace("_", "-") + equals + value if name.startswith("--") else word)
-    return spelled
+    return [re.sub("^--[^=]+", lambda name: name[0].replace("_", "-"), word) for word in words]
 
 
 def read_flags(arguments: argparse.Namespace, config: type[C]) -> C:
@@ -60,7 +57,7 @@ def changed_flags(config: Config) -> list[str]:
         if value == type(config).model_fields[name].default:
             continue
         if isinstance(value, bool):
-            words.append(flag(name) if value else flag(f"no_{name}"))
+            words.append(flag(name if value else f"no_{name}"))
         else:
             words += [f"{flag(name)}={value}"] if str(value).startswith("-") else [flag(name), str(value)]
     return words

@@ -188,7 +188,7 @@ class Caches:
 
 # Long because an untested GPU may fail at any of the steps, and the CPU then takes all of them.
 def open_voice(
-    model: Path,
+    model: Path | str,
     device: str = "auto",
     precision: str = "auto",
     *,
@@ -208,7 +208,7 @@ def open_voice(
     """
     caches = caches or Caches()
     choice = choose(device, precision, caches.precisions).as_tested(caches.certificate)
-    load = partial(_load, model, choice, companions, caches, on_step, is_chosen=precision == "auto")
+    load = partial(_load, Path(model), choice, companions, caches, on_step, is_chosen=precision == "auto")
     if choice.device not in UNTESTED:
         return load()
     try:

@@ -53,7 +53,7 @@ def choose_device(name: str = "auto") -> str:
     if name == "auto":
         return next(iter(found), "cpu")
     kind = name.partition(":")[0]
-    if kind in GPUS and kind not in found:
+    if kind not in ("cpu", *found):
         raise GpuMissingError(name)
     return name
 
