@@ -90,8 +90,8 @@ def call(verb: str, words: Sequence[str]) -> int:
                 require_one_line(value)
         code: int = module.run(arguments)
     except Exception as error:
-        own = isinstance(error, AmharicTtsError)
-        if not (sentence := f"{type(error).__name__}: {error}" if own else shortage(error)):
+        is_ours = isinstance(error, AmharicTtsError)
+        if not (sentence := f"{type(error).__name__}: {error}" if is_ours else shortage(error)):
             raise
         sys.stderr.write(f"{sentence}\n")
         return 1

@@ -84,5 +84,5 @@ def test_without_a_gpu_auto_is_the_processor(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_device_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(GpuMissingError, match="device gpu"):
+    with pytest.raises(GpuMissingError):
         choose_device("gpu")

@@ -39,8 +39,7 @@ def with_hyphens(words: Sequence[str]) -> list[str]:
 
 def read_flags(arguments: argparse.Namespace, config: type[C]) -> C:
     """Combine the YAML file and the flags into a validated config."""
-    path = arguments.config
-    values = read_yaml(path) if path else {}
+    values = read_yaml(path) if (path := arguments.config) else {}
     given = {name: value for name, value in vars(arguments).items() if name in config.model_fields}
     return config.parse(values | given, source=str(path) if path else "the command line")
 
@@ -53,9 +52,7 @@ def command_line(verb: str, config: Config) -> str:
 def changed_flags(config: Config) -> list[str]:
     """Return the flags of what differs from the defaults."""
     words = []
-    for name, value in config:
-        if value == type(config).model_fields[name].default:
-            continue
+    for name, value in config.model_dump(exclude_defaults=True).items():
         if isinstance(value, bool):
             words.append(flag(name if value else f"no_{name}"))
         else:
@@ -81,8 +78,8 @@ def bounds(field: FieldInfo) -> dict[str, float]:
 
 def _bounds(field: FieldInfo) -> str:
     texts = {kind: f"{bound:,.10g}" for kind, bound in bounds(field).items()}
-    if "ge" in texts and "le" in texts:
-        return f"{texts['ge']} to {texts['le']}" if "-" in texts["ge"] else f"{texts['ge']}-{texts['le']}"
+    if list(texts) == ["ge", "le"]:
+        return (" to " if "-" in texts["ge"] else "-").join(texts.values())
     return ", ".join(f"{BOUNDS[kind]} {text}" for kind, text in texts.items())
 
 
