@@ -174,6 +174,6 @@ class UnslothStyleOptimizations:
             "prefetch_factor": 4 if workers else None,
         }
 
-    def compile_model(self, model: nn.Module, *, backend: blocks.Backend = "inductor") -> Optimization:
+    def compile_model(self, model: nn.Module) -> Optimization:
         """Compile the layers of the GPT-2, each shape on first use."""
-        return blocks.compile_blocks(coqui_gpt(model), self.device, backend=backend)
+        return blocks.compile_blocks(coqui_gpt(model), self.device)
