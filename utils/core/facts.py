@@ -271,12 +271,13 @@ def _of_class(value: Any, kind: type) -> Any:  # noqa: ANN401
     return Path(value) if kind is Path and isinstance(value, str) else _MISMATCH
 
 
-def error_from_json(told: Mapping[str, Any]) -> AmharicTtsError:
+def error_from_json(stored: Mapping[str, Any]) -> AmharicTtsError:
     """Return the error that was written; one whose class or fields are not known is a ``RecordedError``."""
-    kind = ERRORS.get(str(told["error"]), RecordedError)
-    if (values := _fields(kind, told)) is not None:
+    name = str(stored["error"])
+    kind = ERRORS.get(name, RecordedError)
+    if (values := _fields(kind, stored)) is not None:
         return kind(**values)
-    return RecordedError(str(told["error"]), " ".join(str(value) for name, value in told.items() if name != "error"))
+    return RecordedError(name, " ".join(str(value) for key, value in stored.items() if key != "error"))
 
 
 def _number(value: object, kind: type[float]) -> object:

@@ -285,8 +285,9 @@ class _Preparation:
         from utils.dataset import list_check, text_check  # import torch
 
         self.report(Checking(len(given)))
-        known = (self.folder, self.settings, self.report, self.should_stop)
-        fitting, self.wrong, found = list_check.find_fitting_texts(given, *known, self.pronunciations)
+        fitting, self.wrong, found = list_check.find_fitting_texts(
+            given, self.folder, self.settings, self.report, self.should_stop, self.pronunciations
+        )
         if found:
             self.store.set_meta(FINDING, json.dumps(to_json(found)))
             self.report(found)
@@ -297,7 +298,14 @@ class _Preparation:
         ]
         if self.wrong:  # too few right texts are left to learn from
             return tasks, None
-        return tasks, text_check.learn(_with_text(tasks), *known, pronunciations=self.pronunciations)
+        return tasks, text_check.learn(
+            _with_text(tasks),
+            self.folder,
+            self.settings,
+            self.report,
+            self.should_stop,
+            pronunciations=self.pronunciations,
+        )
 
     def _add(self, source: Source, made: Sequence[Clip]) -> None:
         """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""

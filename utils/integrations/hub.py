@@ -38,6 +38,6 @@ def push(folder: Path, repository: str, *, public: bool = False, endpoint: str |
             repo_id=repository, folder_path=folder, allow_patterns=list(ALL_FILES), commit_message="Upload model"
         )
     except (HTTPError, InvalidURL, OSError, ValueError) as error:
-        told = first_line(error).replace(token, "…")
-        raise UploadError("upload_failed", repository, told) from None  # the cause may hold the token
+        reason = first_line(error).replace(token, "…")
+        raise UploadError("upload_failed", repository, reason) from None  # the cause may hold the token
     return str(commit.commit_url)

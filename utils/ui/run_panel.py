@@ -183,9 +183,9 @@ def command_status(kind: str, request: PanelRequest, done: str = "", *, shows_lo
         return ""
     state = run.current_state()
     if state.status in runs.UNFINISHED:
-        told = views.newest_progress(run)
-        sentence = describe(told) if told.total else t("inference.getting_ready")
-        return working(sentence, time.time() - state.created, told.step, told.total)
+        now = views.newest_progress(run)
+        sentence = describe(now) if now.total else t("inference.getting_ready")
+        return working(sentence, time.time() - state.created, now.step, now.total)
     output = views.code(read_tail(run.log), "log") if shows_log else ""
     if state.status == "finished":
         return views.message_box("success", done or read_tail(run.log).strip()) + output

@@ -83,8 +83,8 @@ class Ctc(TransformersModel):
             self._processor.tokenizer.set_target_lang(code)
             self._model.load_adapter(code)
         except (OSError, ValueError) as error:
-            told = f"{known.name} ({code}): {first_line(error)}"
-            raise RecogniserError(self.name, "no_adapter", told) from error
+            reason = f"{known.name} ({code}): {first_line(error)}"
+            raise RecogniserError(self.name, "no_adapter", reason) from error
         self._adapter = code
 
 
