@@ -90,8 +90,14 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
 
     def show(request: PanelRequest) -> str:
         status = command_status(MEMORY_TEST, request, "training.step_tested", shows_log=True)
-        buttons = views.row(views.buttons(*(f"training.{name}" for name in actions)))
-        return views.details("training.checks", buttons + status + request.text("found"), "more-checks")
+        buttons = views.buttons(
+            "training.check_dataset",
+            "training.estimate_memory",
+            "training.test_step",
+            "training.show_command",
+            "training.save_settings",
+        )
+        return views.details("training.checks", views.row(buttons) + status + request.text("found"), "more-checks")
 
     reads = {"settings": settings}
     Panel(page, "checks", show, actions | stop_action(MEMORY_TEST), reads=reads, show_progress="minimal")
