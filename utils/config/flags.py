@@ -1,7 +1,6 @@
 """Command-line flags made from the fields of a config; flags override the YAML file."""
 
 import argparse
-import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,12 +33,17 @@ def add_flags(parser: argparse.ArgumentParser, config: type[Config], names: tupl
 
 def with_hyphens(words: Sequence[str]) -> list[str]:
     """Spell flags with hyphens, as they are declared: ``--batch_size=8`` becomes ``--batch-size=8``."""
-    return [re.sub("^--[^=]+", lambda name: name[0].replace("_", "-"), word) for word in words]
+    spelled = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        spelled.append(name.replace("_", "-") + equals + value if name.startswith("--") else word)
+    return spelled
 
 
 def read_flags(arguments: argparse.Namespace, config: type[C]) -> C:
     """Combine the YAML file and the flags into a validated config."""
-    values = read_yaml(path) if (path := arguments.config) else {}
+    path = arguments.config
+    values = read_yaml(path) if path else {}
     given = {name: value for name, value in vars(arguments).items() if name in config.model_fields}
     return config.parse(values | given, source=str(path) if path else "the command line")
 
@@ -78,8 +82,8 @@ def bounds(field: FieldInfo) -> dict[str, float]:
 
 def _bounds(field: FieldInfo) -> str:
     texts = {kind: f"{bound:,.10g}" for kind, bound in bounds(field).items()}
-    if list(texts) == ["ge", "le"]:
-        return (" to " if "-" in texts["ge"] else "-").join(texts.values())
+    if "ge" in texts and "le" in texts:
+        return f"{texts['ge']} to {texts['le']}" if "-" in texts["ge"] else f"{texts['ge']}-{texts['le']}"
     return ", ".join(f"{BOUNDS[kind]} {text}" for kind, text in texts.items())
 
 

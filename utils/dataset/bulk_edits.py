@@ -20,9 +20,16 @@ from utils.dataset.filters import RULES, judge, without_copies
 from utils.dataset.metadata import WAVS, read_language, write_lists
 from utils.dataset.store import Dataset, load_dataset, open_store
 
-LIMITS = tuple(
-    "min_seconds max_seconds min_speech_ratio max_clipping min_snr_db max_chars_per_second min_chars_per_second "
-    "min_confidence max_second_cer".split()
+LIMITS = (
+    "min_seconds",
+    "max_seconds",
+    "min_speech_ratio",
+    "max_clipping",
+    "min_snr_db",
+    "max_chars_per_second",
+    "min_chars_per_second",
+    "min_confidence",
+    "max_second_cer",
 )
 
 

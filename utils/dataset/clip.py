@@ -103,9 +103,22 @@ class ScanResult:
 REASONS: dict[str, Reason] = {reason: reason for reason in get_args(Reason)}
 SCORES = [score.name for score in dataclasses.fields(ClipScores)]
 COLUMNS = (  # of a clip in the store
-    *"id recording source start end speaker text".split(),
+    "id",
+    "recording",
+    "source",
+    "start",
+    "end",
+    "speaker",
+    "text",
     *SCORES,
-    *"status reason content split audio note words other_text".split(),
+    "status",
+    "reason",
+    "content",
+    "split",
+    "audio",
+    "note",
+    "words",
+    "other_text",
 )
 
 

@@ -34,9 +34,17 @@ from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 
 Scorer = Callable[[Sequence[SpokenSentence], float, float | None], dict[str, float]]
 LOSS_WINDOW = 50  # updates in the running mean of the training loss
-MAY_CHANGE = set(
-    "num_epochs max_steps save_step save_minutes save_n_checkpoints eval_step sample_texts num_workers device".split()
-)
+MAY_CHANGE = {
+    "num_epochs",
+    "max_steps",
+    "save_step",
+    "save_minutes",
+    "save_n_checkpoints",
+    "eval_step",
+    "sample_texts",
+    "num_workers",
+    "device",
+}
 
 
 @dataclass

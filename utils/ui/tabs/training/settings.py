@@ -158,7 +158,8 @@ class TrainingForm(SettingsForm):
 
     def _check(self, project: str, settings: Values, preset: str) -> tuple[Any, ...]:
         values = values_of(settings)
-        forecast = problems = ""
+        forecast = ""
+        problems = ""
         try:
             forecast = self._forecast(values, self.page.open(project))
         except AmharicTtsError as error:  # marked at the field; nothing is calculated
