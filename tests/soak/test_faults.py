@@ -32,7 +32,7 @@ from utils.core.wording import explain
 from utils.studio import runs
 from utils.studio.job import Job
 from utils.studio.run_state import State
-from utils.studio.runs import MAX_STATE, Run
+from utils.studio.run_folder import MAX_STATE, Run
 
 YEAR = 365 * 86_400.0
 SMALL_DISK = 24 << 20  # bytes; the run writes about a third of it
