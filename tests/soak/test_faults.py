@@ -31,8 +31,8 @@ from utils.core.paths import ROOT
 from utils.core.wording import explain
 from utils.studio import runs
 from utils.studio.job import Job
-from utils.studio.run_state import State
 from utils.studio.run_folder import MAX_STATE, Run
+from utils.studio.run_state import State
 
 YEAR = 365 * 86_400.0
 SMALL_DISK = 24 << 20  # bytes; the run writes about a third of it
