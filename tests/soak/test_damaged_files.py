@@ -14,6 +14,7 @@ import random
 import re
 import signal
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -243,41 +244,40 @@ MUTATIONS = (
 
 
 @pytest.fixture(scope="module")
-def specimens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("soak") / "specimens"
-    write_specimens(folder)
-    write_owned(folder)
-    write_foreign(folder)
-    return folder
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
+    folder = tmp_path_factory.mktemp("soak")
+    specimens = folder / "specimens"
+    write_specimens(specimens)
+    write_owned(specimens)
+    write_foreign(specimens)
+    with contextlib.closing(Reader(specimens, folder)) as reader:
+        yield reader
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("is_owned", [True, False], ids=["owned", "foreign"])
-def test_damaged_files_are_read_or_refused(specimens: Path, tmp_path: Path, is_owned: bool) -> None:
+def test_damaged_files_are_read_or_refused(reader: Reader, tmp_path: Path, is_owned: bool) -> None:
     """What the program owns must also be read as what was written."""
     outcomes = list[Outcome]()
-    with contextlib.closing(Reader(specimens, tmp_path)) as reader:
-        for index, form in enumerate(formats_of(specimens)):
-            if form.is_hashed is not is_owned or ONLY not in form.name:
+    for index, form in enumerate(formats_of(reader.specimens)):
+        if form.is_hashed is not is_owned or ONLY not in form.name:
+            continue
+        intact = (reader.specimens / form.file).read_bytes()
+        expected = reader.read(index, intact)
+        assert expected.kind == "read", (form.name, expected.reason)
+        for number in range(EACH):
+            content = damage(intact, f"{SEED}/{form.name}/{number}")
+            if content == intact:
                 continue
-            intact = (specimens / form.file).read_bytes()
-            expected = reader.read(index, intact)
-            assert expected.kind == "read", (form.name, expected.reason)
-            for number in range(EACH):
-                content = damage(intact, f"{SEED}/{form.name}/{number}")
-                if content == intact:
-                    continue
-                outcome = reader.read(index, content)
-                if outcome.kind == "read" and outcome.reason != expected.reason:
-                    is_unmarked = form.name in MAY_LACK_MARKS and not MARKS.search(content)
-                    outcome = Outcome(
-                        "unmarked" if is_unmarked else "failed", f"{form.name} was read as something else"
-                    )
-                outcomes.append(outcome)
-                if outcome.kind == "failed":
-                    name = f"{form.name.replace(' ', '-')}-{number}{Path(form.file).suffix}"
-                    (tmp_path / name).write_bytes(content)
+            outcome = reader.read(index, content)
+            if outcome.kind == "read" and outcome.reason != expected.reason:
+                is_unmarked = form.name in MAY_LACK_MARKS and not MARKS.search(content)
+                outcome = Outcome("unmarked" if is_unmarked else "failed", f"{form.name} was read as something else")
+            outcomes.append(outcome)
+            if outcome.kind == "failed":
+                name = f"{form.name.replace(' ', '-')}-{number}{Path(form.file).suffix}"
+                (tmp_path / name).write_bytes(content)
     failed = Counter(outcome.reason for outcome in outcomes if outcome.kind == "failed")
     print(Counter(outcome.kind for outcome in outcomes))  # noqa: T201  # the numbers of a campaign
     assert not failed, (failed, tmp_path)
