@@ -104,8 +104,9 @@ def test_the_report_says_what_to_send_back(
 
 @pytest.mark.slow
 @pytest.mark.timeout(1500)
-def test_a_small_model_passes_from_its_weights_to_plain_coqui(tiny_folder: Path, tmp_path: Path) -> None:
-    main(["field-test", "--model", str(tiny_folder), "--updates", "2", "--output", str(tmp_path / "out")])
+def test_a_small_model_passes_from_its_weights_to_plain_coqui(speaking_folder: Path, tmp_path: Path) -> None:
+    model = str(speaking_folder.with_name("base"))
+    main(["field-test", "--model", model, "--updates", "2", "--output", str(tmp_path / "out")])
     report = (tmp_path / "out" / "field-test" / "report.md").read_text("utf-8")
     assert "2 updates" in report
     assert "## Export: good" in report
