@@ -1,6 +1,7 @@
 """Reading and writing sound: real files of every kind, made here with the encoders inside ``av``."""
 
 import logging
+import re
 import struct
 import subprocess
 import sys
@@ -185,6 +186,21 @@ def test_a_cut_off_file_gives_the_sound_it_has(name: str, media: Path, tmp_path:
     assert np.abs(part[:safe] - whole[:safe]).max(initial=0) < 1e-4
 
 
+@pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.mp3", "fast.mp4"])
+def test_a_file_whose_end_is_missing_is_named(
+    name: str, media: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole = media / name
+    if name == "fast.mp4":
+        encode(whole, "aac", speechlike(44100), 44100, options={"movflags": "faststart"})
+    audio.probe(whole)
+    assert "cut off" not in caplog.text
+    cut = tmp_path / name
+    cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 6 // 10])
+    audio.probe(cut)
+    assert re.search(rf"{name} is cut off: \d.* s of 9 s can be read", caplog.text)
+
+
 def test_damage_in_the_middle_costs_only_itself(media: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     raw = bytearray((media / "a.flac").read_bytes())
     raw[len(raw) // 2 : len(raw) // 2 + 500] = bytes(500)
@@ -195,7 +211,7 @@ def test_damage_in_the_middle_costs_only_itself(media: Path, tmp_path: Path, cap
     assert damaged.shape == whole.shape
     assert np.array_equal(damaged[-44100:], whole[-44100:])
     assert (damaged != whole).mean() < 0.05
-    assert "replaced by silence" in caplog.text
+    assert "filled with silence" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["a.flac", "a.webm"])

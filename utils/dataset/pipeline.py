@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from utils.config import DatasetConfig
-from utils.core.facts import ShouldStop, WarningFact, log_fact, never_stop
+from utils.core.facts import ShouldStop, WarningFact, log_fact, never_stop, noting
 from utils.dataset import cutting, filters
 from utils.dataset.clip import Clip, Recording, Source, clip_id
 from utils.dataset.facts import CueDiffers
@@ -50,8 +50,9 @@ def process_recording(
     Return the source with its length and warnings, and the clips one by one, so that a long recording needs little
     memory. A second recogniser is for comparison, also with a text that was given.
     """
-    seconds = audio.duration(recording.path)
-    speech = vad.speech_segments(recording.path, settings)
+    with noting() as damage:
+        seconds = audio.duration(recording.path)
+        speech = vad.speech_segments(recording.path, settings)
     check = None if needs_transcription(recording) else check
     cues = list[Cue]()
     warnings = list[WarningFact]()
@@ -72,7 +73,7 @@ def process_recording(
     first = recogniser if needs_transcription(recording) else None
     if first or second:
         clips = _transcribed(clips, first, second, settings.language)
-    source = replace(source, seconds=seconds, warnings=(*recording.warnings, *warnings))
+    source = replace(source, seconds=seconds, warnings=(*recording.warnings, *damage[:1], *warnings))
     return source, (_finished(clip, samples, speech, settings) for clip, samples in clips)
 
 
@@ -191,7 +192,7 @@ def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: Da
     samples = audio.faded(samples, RATE)
     clip = replace(clip, scores=replace(measured, **known), content=sound_hash(samples))
     reason = filters.judge(clip, settings)
-    can_replace = not clip.reason or reason == "no speech"  # silence outweighs any other reason
+    can_replace = clip.status == "kept" or reason == "no speech"  # silence outweighs any other reason
     return clip.excluded(reason) if reason and can_replace else clip, samples
 
 

@@ -44,6 +44,14 @@ class AudioDamaged(WarningFact):
     silence: float = 0.0  # seconds
 
 
+class AudioCutOff(WarningFact):
+    """The end of a file is missing: it holds less than it says."""
+
+    path: Path
+    seconds: float
+    stated: float
+
+
 class SpeedError(AudioError):
     """A speed that cannot be reached by stretching."""
 
