@@ -158,6 +158,21 @@ def test_a_speaker_talks_until_another_one_is_named(tmp_path: Path, text: str) -
     assert (speakers, [cue.text for cue in cues]) == (["Sara", "Sara", "Abebe", "Abebe Sara"], ["ሀ", "ለ", "ሐ", "መ ሠ"])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        srt("0-1 <v Abebe Kebede Tadesse>ሀ</v> | 1-2 <v Sara M. &amp; host>[ሙዚቃ] ለ</v>"),
+        srt("0-1 Abebe Kebede Tadesse: ሀ | 1-2 Sara M.: ለ | 2-3 Abebe Kebede Tadesse: ሐ"),
+    ],
+    ids=["tags", "a meeting"],
+)
+def test_long_and_rare_names_are_those_of_speakers(tmp_path: Path, text: str) -> None:
+    (tmp_path / "talk.srt").write_text(text, encoding="utf-8")
+    first, second, *_ = read_cues(tmp_path / "talk.srt")[0]
+    assert (first.speakers, first.text) == (("Abebe Kebede Tadesse",), "ሀ")
+    assert (second.speakers[0][:7], second.text) == ("Sara M.", "ለ")
+
+
 def test_a_turn_without_a_name_belongs_to_nobody(tmp_path: Path) -> None:
     (tmp_path / "talk.srt").write_text(srt("0-1 SARA: ሀ | 1-2 >> ለ | 2-3 ሐ"), encoding="utf-8")
     assert [cue.speakers for cue in read_cues(tmp_path / "talk.srt")[0]] == [("SARA",), (), ()]

@@ -32,10 +32,12 @@ SUFFIXES = frozenset({".srt", ".vtt", *PYSUBS2_FORMATS})
 TAG = re.compile(r"</?[A-Za-z][^<>]*>|<\d[\d:.]*>|\{[\\*][^{}]*\}|\{[yY]:[^{}]*\}")
 NOTE = re.compile(r"\[[^\[\]]*\]|[♪♫♬♩]+")  # [applause], [music]: not speech
 TURN = re.compile(r"^\s*(?:[-–—](?!\d)\s*|>{1,3}\s*)+")  # the dash or >> that opens a turn; -5 is a number
-NAME = r"([^\W\d_][\w'’.-]*(?: [\w'’.-]+)?)"
-LABEL = re.compile(rf"^\s*{NAME}\s*[:：፦፥]\s+(?=\S)")
-VOICE = re.compile(rf"<v(?:\.[\w.]+)?\s+{NAME}\s*>")  # of VTT
+NAMED = "\ue000"  # between the name in a voice tag, which may have any characters, and what is said
+NAME = r"[^\W\d_][\w'’.-]*(?: [\w'’.()-]+){0,3}"
+LABEL = re.compile(rf"^\s*(?:([^{NAMED}]+?)\s*{NAMED}\s*|({NAME})\s*[:：፦፥]\s+)(?=\S)")
+VOICE = re.compile(r"<v(?:\.[\w.]+)?\s+([^<>]+?)\s*>")  # of VTT
 SAYING = re.compile(r"(?:^| )(?:አለ|አለች|አሉ|አልኩ|አልኳት|አልኩት|አላት|አላቸው|ይላል|ትላለች|ይላሉ)$")  # "he said:" belongs to the text
+MEETING = 0.8  # share of lines
 MIN_LABELS = 3  # a word and a colon that occur less often may belong to the text
 
 SHORT_OVERLAP = 0.5  # seconds; a shorter overlap is an imprecise border, a longer one two voices
@@ -178,7 +180,7 @@ def _clean_text(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
     lines = [line for of_cue in plain for line in of_cue]
     if notes := Counter(note.strip() for line in lines for note in NOTE.findall(line)):
         repairs.add("notes", len(notes), _counts(notes))
-    labels = _labels(lines, {name for cue in cues for name in VOICE.findall(cue.text)})
+    labels = _labels(lines)
     if labels:
         repairs.add("speakers", len(labels), _counts(labels))
     if len(labels) > 1:
@@ -193,17 +195,22 @@ def _clean_text(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
     return cleaned
 
 
-def _labels(lines: Iterable[str], voices: set[str]) -> Counter[str]:
-    """Count the names of speakers; one in a tag or in Latin capitals counts from its first time."""
-    names = Counter(label for line in lines if (label := _label(line)))
-    sure = {name for name in names if name in voices or (name.isupper() and len(name) > 1)}
+def _labels(lines: Sequence[str]) -> Counter[str]:
+    """Count the names of speakers; one in a tag or in Latin capitals counts from its first time.
+
+    So does each one where nearly every line begins with a name, as in the transcript of a meeting.
+    """
+    names = Counter(filter(None, map(_label, lines)))
+    tagged = {_label(line) for line in lines if NAMED in line}
+    is_meeting = names.total() >= max(MIN_LABELS, MEETING * len(lines))
+    sure = {name for name in names if is_meeting or name in tagged or (name.isupper() and len(name) > 1)}
     return Counter({name: n for name, n in names.items() if n >= MIN_LABELS or name in sure})
 
 
 def _remove_tags(line: str) -> str:
     plain = TAG.sub("", line)
     if (voice := VOICE.match(line.lstrip())) and NOTE.sub("", plain).strip():
-        plain = f"{voice[1]}: {plain}"
+        plain = f"{voice[1]}{NAMED}{plain}"
     return html.unescape(plain).replace("\u200e", "").replace("\u200f", "")
 
 
@@ -216,7 +223,8 @@ def _speech(lines: Iterable[str], labels: Counter[str]) -> str:
 def _label(line: str) -> str:
     """Return the name that opens a line."""
     match = LABEL.match(NOTE.sub(" ", line))
-    return match[1] if match and not SAYING.search(match[1]) else ""
+    name = match[1] or match[2] if match else ""
+    return "" if SAYING.search(name) else name
 
 
 def _sort(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
