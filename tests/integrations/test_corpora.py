@@ -170,7 +170,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:  # 
         def send_archive(self) -> None:
             first = int(self.headers.get("Range", "bytes=0-")[6:].partition("-")[0])
             if first >= len(archive):
-                self.refuse(416, "RangeNotSatisfiable")
+                self.answer_with(416, b"", {"Content-Range": f"bytes */{len(archive)}"})
                 return
             self.send_response(206 if first else 200)
             self.send_header("Content-Length", str(len(archive) - first))
@@ -240,6 +240,14 @@ def test_a_download_begins_again_where_the_file_has_become_shorter(site: Site, t
     part.write_bytes(bytes(100_000))
     assert len(read_corpus("corpus:openslr25", tmp_path).recordings) == 1
     assert site.requests == ["/archive.tar.bz2"] * 2
+
+
+def test_a_complete_part_is_not_downloaded_again(site: Site, tmp_path: Path) -> None:
+    read_corpus("corpus:openslr25", tmp_path)
+    folder = tmp_path / "archive-tar-bz2"
+    (folder / ".archive.tar.bz2").rename(folder / ".archive.tar.bz2.part")
+    assert len(read_corpus("corpus:openslr25", tmp_path).recordings) == 1
+    assert site.requests == ["/archive.tar.bz2"] * 2  # the second one asks for what follows the last byte
 
 
 def test_a_gate_and_an_unknown_name_are_explained(site: Site, tmp_path: Path) -> None:

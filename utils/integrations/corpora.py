@@ -260,14 +260,22 @@ def _fetch(url: str, target: Path, on_progress: OnProgress) -> None:
                     file.write(block)
                     on_progress(target.name, min(1.0, file.tell() / total) if total else 0.0)
     except OSError as error:
-        if have and getattr(error, "code", 0) == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            part.unlink()  # the file there has changed, or the part is complete
+        if not have or getattr(error, "code", 0) != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+            raise FetchError(url, "failed", str(error)) from error
+        total = _whole_size(error)
+        if total != have:  # the file there has changed
+            part.unlink()
             _fetch(url, target, on_progress)
             return
-        raise FetchError(url, "failed", str(error)) from error
     if total and part.stat().st_size < total:
         raise FetchError(url, "partial")
     part.replace(target)
+
+
+def _whole_size(refusal: OSError) -> int:
+    """Return the size of a file of which a server refused a part, such as one after its end; 0 if it does not say."""
+    size = getattr(refusal, "headers", {}).get("Content-Range", "").removeprefix("bytes */")
+    return int(size) if size.isdecimal() else 0
 
 
 def _place(path: Path, folder: Path, name: str) -> None:
