@@ -161,7 +161,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
             )
     except StopRequested:
         if ranks.is_first and (step := checkpoints.best_step(run.folder)):
-            report(facts.Offer(step, run.name, root.name))
+            report(facts.Offer(step, run.name, run.project.argument))
         raise
 
     # 5. The voice.

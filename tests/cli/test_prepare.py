@@ -128,6 +128,15 @@ def test_speakers_can_be_renamed(dataset: Dataset, folder: Path, capsys: Capture
     assert {clip.speaker for clip in load_dataset(folder).clips.values()} == {"speaker"}
 
 
+def test_a_speaker_can_be_left_out(dataset: Dataset, folder: Path, capsys: Capture) -> None:
+    assert dataset("exclude", "--speaker", "nobody") == 1
+    assert "Speakers: speaker." in capsys.readouterr().err
+    before = len(load_dataset(folder).kept)
+    assert dataset("exclude", "--speaker", "speaker") == 0
+    assert (capsys.readouterr().out, load_dataset(folder).kept) == (f"Excluded {before} clips.\n", [])
+    assert dataset("undo") == 0
+
+
 def test_a_dataset_is_split_again_exported_and_merged(
     dataset: Dataset, folder: Path, tmp_path: Path, capsys: Capture
 ) -> None:

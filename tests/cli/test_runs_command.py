@@ -80,6 +80,8 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
         rest = process.stdout.read()
     assert re.search(r"Step \d+: saved", rest)
     assert "Stopped and saved." in rest
+    again = rest.splitlines()[-1].removeprefix("To continue: python -m utils ")
+    assert again == f"runs resume {only_run(tmp_path).name} --project default --output {tmp_path}"
     assert process.returncode == EXIT_INTERRUPTED
 
 

@@ -14,12 +14,14 @@ from utils.core import wording
 from utils.core.storage import write_atomically
 from utils.dataset import bulk_edits, editor, length_mix, metadata, statistics
 from utils.dataset.clip import Clip
+from utils.dataset.errors import EditError
 from utils.dataset.export import export as export_dataset
 from utils.dataset.store import load_dataset, open_store
 from utils.studio.facts import UsageError
 
 SHOWN = 200  # problems and clips printed; the rest is only counted
 FILE_NAMES = "Audio files keep their names."
+UNDO = "To undo: dataset undo."
 
 
 # Long because it is a list: each action with its options.
@@ -78,6 +80,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     action.add_argument("target", type=Path, help="new file (zip) or folder")
 
+    action = add("exclude", exclude)
+    action.add_argument("clips", nargs="*", metavar="CLIP", help="id of a clip")
+    action.add_argument("--speaker", help="exclude all clips of this speaker")
+    action.add_argument("--reason", default="reviewed", help="why, in any words (default: reviewed)")
+
     action = add("restore", restore)
     action.add_argument("clips", nargs="*", metavar="CLIP", help="id of a clip")
     action.add_argument("--reason", help="restore all clips that were excluded for this reason")
@@ -85,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_filter_arguments(add("filter", filter_again))
 
     action = add("rename", rename)
-    action.epilog = f"{FILE_NAMES} The split is unchanged. To undo: dataset undo."
+    action.epilog = f"{FILE_NAMES} The split is unchanged. {UNDO}"
     action.add_argument(
         "--speaker",
         type=_names,
@@ -205,6 +212,16 @@ def lengths(folder: Path, arguments: argparse.Namespace) -> int:
 def export(folder: Path, arguments: argparse.Namespace) -> None:
     """Write the dataset in a format for other programs."""
     print(f"Written: {export_dataset(folder, arguments.target, arguments.shape)}")
+
+
+def exclude(folder: Path, arguments: argparse.Namespace) -> None:
+    """Exclude clips, by their ids or all of a speaker."""
+    kept = load_dataset(folder).kept
+    chosen = [clip.id for clip in kept if clip.speaker == arguments.speaker]
+    if not chosen and (arguments.speaker or not arguments.clips):
+        raise EditError("no_speaker", wording.join_list(sorted({clip.speaker for clip in kept})))
+    change = editor.exclude(folder, [*arguments.clips, *chosen], arguments.reason)
+    print(f"Excluded {len(change.clips)} clips.")
 
 
 def restore(folder: Path, arguments: argparse.Namespace) -> None:

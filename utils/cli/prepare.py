@@ -112,4 +112,4 @@ def work(job: Job, config: DatasetConfig) -> None:
         pronunciations=project.pronunciations,
     )
     if not contents.kept:
-        raise NoClipsError(project.name, account(contents).total.excluded)
+        raise NoClipsError(project.argument, account(contents).total.excluded)

@@ -178,6 +178,8 @@ def _end(run: Run, *, asks: bool) -> int:
     state = run.current_state()
     if state.status in {"lost", "unreadable"}:
         print(state.reason())  # any other end is an event
+    if state.status in {"stopped", "lost"} and asks:
+        print(f"To continue: python -m utils runs resume {run.name} --project {run.project.argument}")
     step = checkpoints.best_step(run.folder) if state.status == "stopped" and asks else None
     if step and sys.stdin.isatty() and sys.stdout.isatty():
         answer = input(f"Make its best checkpoint (step {step}) the finished model of {run.project.name}? [y/N] ")

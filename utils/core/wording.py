@@ -8,7 +8,7 @@ name>.<value>`` and a cure of its own under ``<class name>.<value>.cure``. Their
 
 A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{seconds:time}``, ``{share:percent}``,
 ``{start:clock}``, ``{size:bytes}``, ``{part:phase}``, ``{names:; }`` (what is between two), ``{loss:.3f}``,
-``{counts:pairs}``, ``{clips:count clip|clips}`` ("1 clip", "3 clips").
+``{counts:pairs}``, ``{clips:count clip|clips}`` ("1 clip", "3 clips"), ``{names:or none}`` (what stands for no names).
 
 Everything that is written while ``speaking(language)`` is in that language, in this thread. Elsewhere it is English, as
 are logs, and the texts of errors and facts as such (``str``).
@@ -77,7 +77,9 @@ def describe(thing: Fields | Enum | BaseException) -> str:
     if isinstance(thing, Fields) and name in rows():
         plain = field_values(thing)
         reasons = {field: text(key, plain) for field, key in reason_ids(thing).items() if key in rows()}
-        return text(name, plain | reasons).rstrip()  # its last gap may be empty
+        said = text(name, plain | reasons).rstrip()  # its last gap may be empty
+        path = plain.get("path")  # which an error about the file names again
+        return said.replace(f"{path}: {path} ", f"{path} ").replace(f"{path}፦ {path} ", f"{path} ")
     return repr(thing) if isinstance(thing, Fields) else f"{name}: {thing}"
 
 
@@ -148,6 +150,8 @@ class _Formatter(string.Formatter):
         if format_spec.startswith("count ") and not isinstance(value, str):
             one, _, many = format_spec.removeprefix("count ").partition("|")
             return f"{value:,} {one if value == 1 else many or one}"
+        if format_spec.startswith("or "):  # what stands for an empty list
+            value, format_spec = value or format_spec.removeprefix("or "), ""
         if format_spec in FORMATS and (format_spec == "phase" or not isinstance(value, str)):
             return FORMATS[format_spec](value)
         if isinstance(value, (Fields, Enum)):

@@ -1,6 +1,7 @@
 """Where projects, models and settings are on disk; the libraries below know none of these folders."""
 
 import os
+import shlex
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,12 @@ class Project:
     @property
     def name(self) -> str:
         return self.root.name
+
+    @property
+    def argument(self) -> str:
+        """What a command needs after ``--project``: the name, and ``--output`` if the project is elsewhere."""
+        parent = self.root.parent
+        return shlex.join([self.name] if parent == OUTPUT else [self.name, "--output", str(parent)])
 
     @property
     def dataset(self) -> Path:

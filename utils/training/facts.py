@@ -291,7 +291,7 @@ class Offer(Fact):
 
     step: int
     run: str = ""
-    project: str = ""
+    project: str = ""  # as it follows --project
 
 
 class Ready(Fact):

@@ -11,7 +11,7 @@ from utils.dataset.readers.facts import TextNotUsed, TextRepaired
 from utils.dataset.readers.folder import Folder, is_media
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 
-NAME = "audio book"
+NAME = "text in the order of the recordings"
 IS_LIST = False
 HEADING = re.compile(r"(?m)^# *")
 

@@ -176,5 +176,5 @@ class ForeignFileError(DataError):
 class NoClipsError(DataError):
     """A preparation is finished, and no clip is in use."""
 
-    project: str
+    project: str  # as it follows --project
     excluded: tuple[Fact, ...] = ()
