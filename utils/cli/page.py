@@ -36,6 +36,7 @@ def port(word: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the login before loading anything slow, then serve the page until Ctrl-C."""
+    print("Starting the page ...", flush=True)
     exposed = arguments.share or not is_loopback(arguments.host) or bool(arguments.trusted_proxy)
     given = os.environ.pop(VARIABLE, "")  # child processes must not inherit it
     from utils.server.page import credentials  # these are slow, and --help needs neither
