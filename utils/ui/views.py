@@ -54,11 +54,16 @@ def joined(*parts: str) -> str:
     return " · ".join(filter(None, parts))
 
 
-def checkpoint(step: int | None, loss: float | None = None, digits: int = 4) -> str:
+def loss(value: float) -> str:
+    """Return a loss, with as many digits as in the log and in the chart."""
+    return f"{value:.3f}"
+
+
+def checkpoint(step: int | None, evaluated: float | None = None) -> str:
     """Return the step of a checkpoint and how well it did, as far as they are known."""
     return joined(
         f"{t('common.step')} {step}" if step else "",
-        "" if loss is None else t("common.evaluation_loss", loss=f"{loss:.{digits}f}"),
+        "" if evaluated is None else t("common.evaluation_loss", loss=loss(evaluated)),
     )
 
 

@@ -11,7 +11,7 @@ const make = (name, attributes = {}, ...children) => {
 };
 const short = (value) => value === undefined ? "–"
   : Math.abs(value) >= 1000 || value === 0 ? value.toFixed(0)
-  : Math.abs(value) < 0.001 ? value.toExponential(1) : String(Number(value.toPrecision(3)));
+  : Math.abs(value) < 0.001 ? value.toExponential(1) : String(Number(value.toFixed(Math.abs(value) < 10 ? 3 : 1)));
 const smoothed = (points) => {
   const weight = Math.min(0.95, 1 - 4 / Math.max(4, points.length));
   let sum = 0, total = 0;

@@ -90,7 +90,7 @@ def _facts(model: ListedModel, output: Path) -> str:
         parts += [wording.time(store.totals()["train"].seconds)] if store.exists else []
         similarity = read_scores(project.runs / str(about.get("run")), step or 0).get("similarity")
         parts += [t("inference.similarity", value=f"{similarity:.2f}")] if similarity is not None else []
-    return views.joined(*parts, views.checkpoint(None, model.eval_loss, digits=2))
+    return views.joined(*parts, views.checkpoint(None, model.eval_loss))
 
 
 def picker_state(

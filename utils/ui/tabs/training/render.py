@@ -53,7 +53,7 @@ def figures(history: RunHistory) -> str:
     epoch = getattr(history.latest, "epoch", None)
     shown = {"training.epoch": f"{epoch:.4g}"} if is_finite(epoch) else {}
     if history.best:
-        shown["training.best_evaluation"] = f"{history.best[0]:.4f} ({t('common.step')} {history.best[1]})"
+        shown["training.best_evaluation"] = f"{views.loss(history.best[0])} ({t('common.step')} {history.best[1]})"
     if history.used:
         used = sum(history.used.values())
         shown["common.clips"] = t("training.clips_used_excluded", used=used, aside=history.excluded)
@@ -147,7 +147,7 @@ def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory]) -> st
     """Return what differs between runs and how well each did."""
     if len(runs) < 2:
         return note("training.choose_two_runs")
-    best = [cell(f"{item.best[0]:.4f}", classes="mark") if item.best else "–" for item in histories]
+    best = [cell(views.loss(item.best[0]), classes="mark") if item.best else "–" for item in histories]
     rows = [
         ["training.best_evaluation", *best],
         ["training.at_step", *(str(item.best[1]) if item.best else "–" for item in histories)],
