@@ -4,7 +4,7 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from utils.core import monitor
 from utils.core.addresses import is_loopback
 from utils.core.errors import DownloadError
 from utils.core.storage import make_folder
-from utils.core.wording import LANGUAGES, speaking
+from utils.core.wording import LANGUAGES
 from utils.core.wording import rows as phrases
 from utils.server.connections import BackgroundServer, bind, server_config, url
 from utils.server.origins import Site, trusted_networks
@@ -54,9 +54,15 @@ RESTORE_TAB = """() => {
   const saved = localStorage.getItem("amharic-tab");
   return {__type__: "update", ...(!window.amharicTabChosen && %s.includes(saved) && {selected: saved})};
 }"""
-RESTORE_CHOICES = """() => ["project", "language"].map((name) => localStorage.getItem(`amharic-${name}`) ?? "")"""
-KEEP_CHOICES = """() => ["amharicProject", "amharicLanguage"].map((chosen) => (
-  {__type__: "update", ...(window[chosen] && {value: window[chosen]})}))"""
+# What somebody has chosen already counts more than what was saved.
+RESTORE_CHOICES = """() => ["project", "language"].map(
+  (name) => window.amharicChosen?.[name] ?? localStorage.getItem(`amharic-${name}`) ?? "")"""
+KEEP_CHOICES = """(...values) => {
+  const chosen = ["project", "language"].map((name, index) => window.amharicChosen?.[name] ?? values[index]);
+  openProject(chosen[0]);
+  return chosen;
+}"""
+CHOOSE = "value => { (window.amharicChosen ??= {}).%s = value; }"
 
 GRADIO_WORDS = {  # that it shows itself, and what stands there instead
     "Drop File Here": "gradio.drop_file",
@@ -144,9 +150,10 @@ def save_choices(project: gr.Dropdown, language: gr.Radio) -> None:
     These events must come first: a browser handles the events of one widget in order, and a change of language updates
     the whole page.
     """
-    project.change(None, project, None, js="project => localStorage.setItem('amharic-project', project)")
-    project.input(None, project, None, js="project => { window.amharicProject = project; }")
-    language.input(None, language, None, js="language => { window.amharicLanguage = language; }")
+    project.input(None, project, None, js=CHOOSE % "project")
+    language.input(None, language, None, js=CHOOSE % "language")
+    save = "project => { openProject(project); localStorage.setItem('amharic-project', project); }"
+    project.change(None, project, None, js=save)
     save = "language => { setLanguage(language); localStorage.setItem('amharic-language', language); }"
     language.change(None, language, None, js=save)
 
@@ -202,18 +209,12 @@ def translated(blocks: gr.Blocks) -> dict[Any, dict[str, Phrase | Choices]]:
     return texts
 
 
-def in_language(language: str, texts: Iterable[Mapping[str, Phrase | Choices]]) -> list[Update]:
-    """Return an update of each widget with its texts in a language."""
-    with speaking(language):
-        return [gr.update() | {name: text.write() for name, text in of_widget.items()} for of_widget in texts]
-
-
 def connect_state(page: PageContext) -> None:
     """Restore what the browser saved, and translate the page when the language changes."""
     texts = translated(page.blocks)
 
-    def translate(language: str) -> list[Update]:
-        return in_language(language, texts.values())
+    def translate() -> list[Update]:
+        return [gr.update() | {name: text.write() for name, text in found.items()} for found in texts.values()]
 
     def restore(project: str, language: str) -> tuple[Update, str]:
         if language not in [*LANGUAGES]:  # the browser may have saved anything
@@ -223,8 +224,8 @@ def connect_state(page: PageContext) -> None:
     choices = [page.project, page.language]
     restored = page.blocks.load(restore, choices, choices, js=RESTORE_CHOICES, **RAW_INPUTS, **PRIVATE_EVENT)
     # somebody may have chosen others before the server answered
-    restored.then(None, None, choices, js=KEEP_CHOICES)
-    page.language.change(translate, page.language, [*texts], **PRIVATE_EVENT)
+    restored.then(None, choices, choices, js=KEEP_CHOICES)
+    page.on_latest([page.language.change], translate, [], [*texts])
 
 
 def launch(

@@ -10,6 +10,7 @@ from functools import partial, wraps
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import gradio as gr
 
@@ -280,7 +281,8 @@ class Panel:
         self.actions = actions
         self.outputs = outputs
         show_progress = options.pop("show_progress", "hidden")
-        self.html = gr.HTML(elem_id=elem_id, js_on_load=f"panel(element, trigger, watch, props);\n{script}", **options)
+        script = f"panel(element, trigger, watch, props);\n{script}"
+        self.html = gr.HTML(elem_id=elem_id, elem_classes="panel", js_on_load=script, **options)
         self.inputs = [page.seen, page.project, *self.reads.values()]
         page.live.add(self._refresh, self.inputs, [self.html], (widget.change for widget in self.reads.values()))
         if actions:
@@ -321,12 +323,15 @@ class Panel:
         return self.render(request)
 
     def render(self, request: PanelRequest) -> str:
-        """Return the HTML with its turn, by which the browser detects an answer to a tick that a click overtook."""
+        """Return the HTML with its turn and project.
+
+        By the turn, the browser detects an answer to a tick that a click overtook; by the project, what is of another.
+        """
         try:
             html = self.render_html(request)
         except Exception as error:  # noqa: BLE001  # runs on every tick, so it is shown here and not as a pop-up
             html = note(describe_error(log_internal(error)))
-        return f"{html}<!--{request.turn}-->"
+        return f"{html}<!--{request.turn} {quote(request.name)}-->"
 
 
 def toggle(button: gr.Button, panel: gr.Column | gr.HTML, *clocks: gr.Timer) -> None:

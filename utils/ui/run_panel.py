@@ -36,8 +36,7 @@ class RunPanel:
         self.chosen = gr.State("")  # name of the selected run
         self.inputs = [page.project, self.chosen]  # what a handler of a run reads
         outputs, reads = [self.chosen, *outputs], {"run": self.chosen}
-        panel = Panel(page, f"{self.ids}runs", self.render, self.actions, outputs, reads, show_progress="minimal")
-        self.facts = panel.html
+        Panel(page, f"{self.ids}runs", self.render, self.actions, outputs, reads)
 
     @property
     def actions(self) -> dict[str, Action]:
@@ -140,7 +139,7 @@ class RunPanel:
             [self.page.project, form],
             [self.chosen, message],
             api_name=button.elem_id,
-            show_progress_on=self.facts,
+            show_progress="hidden",
             concurrency_limit=None,
         )
 

@@ -158,6 +158,12 @@ window.ask = (question, yes, no) => new Promise((resolve) => {
   dialog.showModal();
 });
 
+// Marks the panels that show the open project: the others show another one still, or nothing yet.
+window.openProject = (name = document.body.dataset.project) => {
+  document.body.dataset.project = name ?? "";
+  for (const panel of document.querySelectorAll("[data-project]:not(body)")) panel.classList.toggle("fresh", Boolean(name) && panel.dataset.project === name);
+};
+
 // A panel: its buttons (data-act) send the named fields to the server. Gradio changes only what differs in the HTML, so
 // what is typed stays; a field with data-key starts anew when it is about something else. Its base is the stored text that it
 // is edited on: if another tab stores one meanwhile, the server sees by it that there are two.
@@ -189,9 +195,10 @@ window.panel = (element, trigger, watch, props) => {
   }, true);
   let newest = 0, latest = "";  // the turn of what is shown
   const isOvertaken = () => {  // an answer to a tick that was on its way while a later click was answered
-    const turn = Number(/<!--(\d+)-->$/.exec(props.value)?.[1] ?? 0);
+    const [, turn = 0, project = ""] = /<!--(\d+) (\S*)-->$/.exec(props.value) ?? [];
     if (turn < newest) return true;
-    [newest, latest] = [turn, props.value];
+    [newest, latest] = [Number(turn), props.value];
+    element.dataset.project = decodeURIComponent(project);
     return false;
   };
   const update = () => {
@@ -212,6 +219,7 @@ window.panel = (element, trigger, watch, props) => {
     for (const id of opened) element.querySelector(`#${id}`)?.setAttribute("open", "");
     markInvalid();
     markHeard();
+    openProject();
     element.refreshed?.();
   };
   update();

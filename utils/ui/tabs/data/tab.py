@@ -29,6 +29,7 @@ SOME_ETHIOPIC = 0.1  # of the letters of a list, most of which may be names of f
 def build(page: PageContext) -> gr.Tab:
     tab = gr.Tab(t("data.tab"), id="data", elem_id="data-tab")
     with tab:
+        gr.HTML(t("data.loading"), elem_id="data-loading")
         build_summary(page)
         with gr.Tabs(elem_id="data-views") as views:
             with gr.Tab(t("data.import"), id="import", elem_id="data-import"):
@@ -43,23 +44,22 @@ def build(page: PageContext) -> gr.Tab:
 
 
 def connect_views(page: PageContext, views: gr.Tabs, review: gr.Tab, button: gr.Button) -> None:
-    """Show Review when there are clips, and the start when there is something to start with."""
+    """Show Review when there are clips, at first in place of Import, and the start when there is something to start."""
 
-    def state(_: object, project: str) -> dict[str, Any]:
+    def state(seen: dict[str, Any], project: str) -> dict[str, Any]:
         try:
             opened = page.open(project)
             has_clips = Store(opened.dataset).exists
             can_start = bool(uploads.read_inputs(opened)) and runs.active_run(opened, VERB) is None
         except AmharicTtsError:  # shown in the header
             has_clips = can_start = False
-        return {"review": {"visible": has_clips}, "button": {"visible": can_start}}
+        shown = {"review": {"visible": has_clips}, "button": {"visible": can_start}}
+        if seen.get("project") == project:  # since then, somebody may have chosen the other view
+            return shown
+        seen.pop("views", None)  # chosen anew
+        return {**shown, "project": project, "views": {"selected": "review" if has_clips else "import"}}
 
-    def choose_view(project: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
-        return gr.update(selected="review" if state(None, project)["review"]["visible"] else "import")
-
-    connect_live(page, "data", state, [page.project], {"review": review, "button": button})
-    events = [page.blocks.load, page.project.change]
-    page.on_latest(events, choose_view, [page.project], [views])
+    connect_live(page, "data", state, [page.project], {"review": review, "button": button, "views": views})
 
 
 def render_fit(request: PanelRequest) -> str:

@@ -152,7 +152,7 @@ class TrainingForm(SettingsForm):
         page.on_latest(events, self._check, inputs, outputs, api_name="disk_forecast", api_visibility="public")
         # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
         inputs, outputs = [page.project, preset, self.widget], [about, self.widget]
-        page.on(preset.change, self._choose, inputs, outputs, api_name="preset", show_progress_on=about)
+        page.on(preset.change, self._choose, inputs, outputs, api_name="preset", show_progress="hidden")
         page.on(page.language.change, self._describe, [page.project, preset], about, **PRIVATE_EVENT)
         self.connect(page, self._restore, [preset, about])
 
@@ -216,7 +216,7 @@ class TrainingForm(SettingsForm):
             [load],
             [message, self.widget],
             api_name="load_settings",
-            show_progress_on=message,
+            show_progress="hidden",
             preprocess=True,
         )
 
