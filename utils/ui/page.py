@@ -331,7 +331,7 @@ class Panel:
             html = self.render_html(request)
         except Exception as error:  # noqa: BLE001  # runs on every tick, so it is shown here and not as a pop-up
             html = note(describe_error(log_internal(error)))
-        return f"{html}<!--{request.turn} {quote(request.name)}-->"
+        return f"{html}<!--{request.turn} {quote(str(request.name))}-->"
 
 
 def toggle(button: gr.Button, panel: gr.Column | gr.HTML, *clocks: gr.Timer) -> None:

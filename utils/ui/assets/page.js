@@ -194,19 +194,15 @@ window.panel = (element, trigger, watch, props) => {
     if (target.id && target.isConnected) opened[target.open ? "add" : "delete"](target.id);
   }, true);
   let newest = 0, latest = "";  // the turn of what is shown
-  const isOvertaken = () => {  // an answer to a tick that was on its way while a later click was answered
-    const [, turn = 0, project = ""] = /<!--(\d+) (\S*)-->$/.exec(props.value) ?? [];
-    if (turn < newest) return true;
-    [newest, latest] = [Number(turn), props.value];
-    element.dataset.project = decodeURIComponent(project);
-    return false;
-  };
   const update = () => {
-    if (isOvertaken()) {
+    const [, turn = 0, project = ""] = /<!--(\d+) (\S*)-->$/.exec(props.value) ?? [];
+    if (turn < newest) {  // an answer to a tick that was on its way while a later click was answered
       props.value = latest;  // rendered before the next microtask
       queueMicrotask(update);
       return;
     }
+    [newest, latest] = [Number(turn), props.value];
+    element.dataset.project = decodeURIComponent(project);
     for (const field of element.querySelectorAll("[data-key]")) {  // data-value: gradio itself puts a new value into the field
       const stored = field.dataset.value ?? field.getAttribute("value") ?? "", isOther = field.lastKey !== field.dataset.key;
       const isKept = field.dataset.keep && field.isTyped;  // typed while an earlier answer was on its way
