@@ -44,6 +44,16 @@ def test_a_run_is_followed_resumed_and_watched_to_its_end(tmp_path: Path, capsys
     assert capsys.readouterr().out.endswith("last\n")
 
 
+@pytest.mark.parametrize("words", [[], ["--now"]])
+def test_stopping_a_run_that_has_ended_says_how_it_ended(words: list[str], tmp_path: Path, capsys: Capture) -> None:
+    output = ["--output", str(tmp_path)]
+    call("count", ["--seconds", "0.1", *output])
+    name = only_run(tmp_path).name
+    capsys.readouterr()
+    assert main(["runs", "stop", name, *words, *output]) == 0
+    assert capsys.readouterr().out == f"{name} has ended: finished.\n"
+
+
 @pytest.mark.parametrize("words", [["speak", "ሰላም", "--out", "a\nb.wav"], ["export", "tiny", "--out", "a\nb"]])
 def test_a_name_of_two_lines_is_refused_before_the_work(words: list[str], capsys: Capture) -> None:
     assert main(words) == 1

@@ -64,7 +64,7 @@ def test_a_run_counts_to_its_end(project: Project) -> None:
     assert steps(run) == [1, 2, 3, 4]
     assert kinds(run)[-1] == "ended"
     assert CountConfig.load(run.config) == SHORT
-    runs.stop_and_save(run)  # stopping what has ended changes nothing
+    assert not runs.stop_and_save(run)  # stopping what has ended changes nothing
     assert runs.stop_now(run).status == "finished"
     assert not run.stop_file.exists()
 

@@ -89,11 +89,8 @@ def run(arguments: argparse.Namespace) -> int:
             return follow(run, as_json=arguments.json)
         case "note":
             runs.write_note(run, arguments.text)
-        case "stop" if arguments.now:
-            runs.stop_now(run)
         case "stop":
-            runs.stop_and_save(run)
-            print(f"{run.name} will save and stop at its next step.")
+            stop(run, now=arguments.now)
         case "resume":
             offset = tail_offset(run.events, 0)  # before the start, so that no new event is missed
             return follow(runs.resume(run), offset=offset, as_json=arguments.json)
@@ -123,6 +120,15 @@ def show(run: Run) -> None:
     print(f"{run.name}: {state.status} (process {state.pid}, began {began}) {state.reason()}".rstrip())
     print(*filter(None, (run.note, read_tail(run.config))), sep="\n\n")
     print(read_tail(run.log))
+
+
+def stop(run: Run, *, now: bool) -> None:
+    """Stop a run, and print what it will do or how it has ended."""
+    if not now and runs.stop_and_save(run):
+        print(f"{run.name} will save and stop at its next step.")
+        return
+    state = runs.stop_now(run) if now else run.current_state()
+    print(f"{run.name} has ended: {state.status}. {state.reason()}".rstrip())
 
 
 def start_and_follow(verb: str, config: Config, opened: Project, arguments: argparse.Namespace) -> int:

@@ -229,10 +229,15 @@ def _mark_failed(run: Run, error: AmharicTtsError) -> None:
     run.write_state(dataclasses.replace(run.read_state(), status="failed", error=error_to_json(error)))
 
 
-def stop_and_save(run: Run) -> None:
-    """Request that a run saves and stops at its next step; a queued one leaves the queue."""
-    if not _leave_queue(run) and run.current_state().status in ACTIVE:
-        write_atomically(run.stop_file, "save")
+def stop_and_save(run: Run) -> bool:
+    """Request that a run saves and stops at its next step; a queued one leaves the queue.
+
+    False: it has ended, or was queued.
+    """
+    if _leave_queue(run) or run.current_state().status not in ACTIVE:
+        return False
+    write_atomically(run.stop_file, "save")
+    return True
 
 
 def _leave_queue(run: Run) -> bool:
