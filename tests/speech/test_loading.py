@@ -23,6 +23,7 @@ from utils.xtts import checkpoints
 from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import CheckpointInfo, mark_best, write
 from utils.xtts.export import write_ready
+from utils.xtts.facts import ModelFileError
 from utils.xtts.model import find_recorded_base, fingerprint, gpt_state, load_gpt
 from utils.xtts.tokenizer import Tokenizer
 
@@ -274,6 +275,13 @@ def test_a_damaged_model_is_refused(output: Path, tmp_path: Path, path: str, dam
     with pytest.raises(AmharicTtsError, match=message) as caught:
         open_model(folder)
     assert caught.value.hint
+
+
+def test_another_file_in_place_of_a_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("hello.wav").touch()
+    with pytest.raises(ModelFileError, match=rf"hello.wav is a file, not a folder.*{tmp_path}"):
+        open_model(Path("hello.wav"))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import gc
 import weakref
 from collections.abc import Sequence
 from itertools import count
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,6 +89,14 @@ def test_single_settings_are_validated(model: Synthesizer) -> None:
     assert slow.seconds == pytest.approx(model.speak("ሰላም", PLAIN).seconds / 0.8, rel=0.02)
     with pytest.raises(ConfigError, match="speed"):
         model.speak("ሰላም", PLAIN, speed=9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [((None,), "The text must be a str, not NoneType"), ((TEXT, {}), "not dict.*keywords")]
+)
+def test_arguments_of_another_type_are_named(model: Synthesizer, arguments: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        model.speak(*arguments)
 
 
 def test_a_request_to_stop_is_noticed_within_a_sentence(model: Synthesizer) -> None:

@@ -207,7 +207,9 @@ def _name_of(path: Path) -> str:
 
 def _with_usual_names(path: Path, models: Path) -> Path:
     """Return a folder with a model.pth; where coqui's Trainer named the weights, one that links to them."""
-    folder = path if path.is_dir() else path.parent
+    if path.is_file() and path.suffix != ".pth":
+        raise ModelFileError(path, "not_a_folder", str(path.absolute().parent))
+    folder = path if path.is_dir() else path.absolute().parent
     if missing := files.missing_files(folder, path if path.is_file() else None):
         raise ModelFileError(folder, "lacks", ", ".join(missing))
     found = find_files(path)

@@ -74,6 +74,8 @@ class Synthesizer:
         """Split a text into sentences; a text that the model cannot read is refused, a plan returned as it is."""
         if isinstance(text, SpeechPlan):
             return text
+        if not isinstance(text, str):
+            raise TypeError(f"The text must be a str, not {type(text).__name__}.")
         limits = SpeechLimits.of(config.language)
         sentences, notes = plan(text, self.model.tokenizer, config)
         return SpeechPlan(tuple(replace(each, max_codes=max_codes(each, limits)) for each in sentences), notes)
@@ -267,6 +269,9 @@ def max_codes(sentence: Sentence, limits: SpeechLimits) -> int:
 
 
 def overridden(config: SpeechConfig, settings: Mapping[str, object]) -> SpeechConfig:
+    if not isinstance(config, SpeechConfig):
+        kind = type(config).__name__
+        raise TypeError(f"The config must be a SpeechConfig, not {kind}. Settings are keywords: speak(text, speed=1.1).")
     return SpeechConfig.parse({**config.model_dump(), **settings}) if settings else config
 
 

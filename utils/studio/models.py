@@ -160,7 +160,7 @@ def _weights_in(path: Path) -> Path:
     if path.is_file():
         if path.suffix == ".pth":
             return path
-        raise ModelFileError(path, "not_a_folder", str(path.parent))
+        raise ModelFileError(path, "not_a_folder", str(path.absolute().parent))
     if _is_model(path) or path.name.startswith(checkpoints.PREFIX):
         return path
     if path.name == checkpoints.FOLDER:
