@@ -47,6 +47,12 @@ def test_a_text_becomes_a_sound_file(speak: Speak, tmp_path: Path, name: str) ->
     assert soundfile.info(tmp_path / name).duration == pytest.approx(12 * 1024 / 22_050, abs=0.1)
 
 
+def test_a_full_disk_is_told_by_the_file_that_was_asked_for(speak: Speak, small_disk: Path, capsys: Capture) -> None:
+    (small_disk / "filler").write_bytes(bytes(500 * 1024))
+    assert speak("ሰላም ለዓለም", "--out", str(small_disk / "hello.wav")) == 1
+    assert f"DiskFullError: {small_disk / 'hello.wav'} cannot be written" in capsys.readouterr().err
+
+
 def test_a_file_becomes_sound_captions_and_chapters(speak: Speak, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "book.md").write_text("# ምዕራፍ አንድ\n\nሰላም ለዓለም። እንዴት ነህ?\n\n🙂", encoding="utf-8")
     words = ["--file", "book.md", "--out", "book.wav", "--captions", "book.srt", "--chapters", "book.json"]

@@ -22,7 +22,7 @@ import numpy as np
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core import integrations, wording
-from utils.core.errors import EXIT_INTERRUPTED
+from utils.core.errors import EXIT_INTERRUPTED, UnwritableError
 from utils.core.fields import field_values
 from utils.core.storage import atomic_writer, make_folder, write_atomically
 from utils.core.wording import describe
@@ -96,6 +96,7 @@ class FinishedSentences:
     """
 
     def __init__(self, out: Path, model: str, voice: str, config: SpeechConfig) -> None:
+        self.out = out
         self.folder = out.with_name(f".{out.name}.parts")
         self.key = f"words|{model}|{voice}|{config.model_dump_json()}"
 
@@ -108,15 +109,14 @@ class FinishedSentences:
 
     def add(self, sentence: Sentence, utterance: Utterance) -> None:
         """Store an utterance; ``sentence`` is what was planned, while a retry was spoken with another seed."""
-        make_folder(self.folder)
-        with atomic_writer(self._path(sentence)) as file:
-            np.savez(
-                file,
-                samples=utterance.samples,
-                codes=utterance.codes,
-                flags=np.array([json.dumps(vars(flag)) for flag in utterance.flags], str),
-                numbers=np.array([utterance.sentence.seed, utterance.tries, utterance.ended, utterance.words]),
-            )
+        flags = np.array([json.dumps(vars(flag)) for flag in utterance.flags], str)
+        numbers = np.array([utterance.sentence.seed, utterance.tries, utterance.ended, utterance.words])
+        try:
+            make_folder(self.folder)
+            with atomic_writer(self._path(sentence)) as file:
+                np.savez(file, samples=utterance.samples, codes=utterance.codes, flags=flags, numbers=numbers)
+        except UnwritableError as error:  # named by the file that was asked for
+            raise type(error)(self.out, error.reason) from error
 
     def load(self, sentence: Sentence) -> Utterance:
         with np.load(self._path(sentence)) as stored:

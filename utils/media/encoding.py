@@ -5,14 +5,14 @@ speech is synthetic.
 """
 
 import struct
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, cast
 
 import av
 import av.container
@@ -101,9 +101,36 @@ def write_audio(
             raise AudioFileError(path, "several_channels", str(sound.shape))
         sound = [sound[begin : begin + BLOCK] for begin in range(0, sound.size, BLOCK)]
     with atomic_writer(path) as file:
-        count = sum(_encode(file, sound, audio_format, rate, tags, chapters, whole=True))
+        output = OutputFile(file)
+        count = sum(_encode(output, sound, audio_format, rate, tags, chapters, whole=True))
+        if output.error:
+            raise output.error
         if not count:
             raise AudioFileError(path, "no_audio")
+
+
+class OutputFile:
+    """A file for FFmpeg that remembers its first error and then takes no more, because PyAV prints what follows it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self.tell = file.tell
+        self.error: OSError | None = None
+
+    def write(self, content: bytes) -> int:
+        return self._attempt(len(content), self.file.write, content)
+
+    def seek(self, offset: int, whence: int) -> int:
+        return self._attempt(offset, self.file.seek, offset, whence)
+
+    def _attempt(self, otherwise: int, act: Callable[..., int], *arguments: object) -> int:
+        if self.error:
+            return otherwise
+        try:
+            return act(*arguments)
+        except OSError as error:
+            self.error = error
+            return otherwise
 
 
 def encode_stream(
@@ -145,7 +172,7 @@ def wav_header() -> bytes:
 
 # Long because one container is open from the first block to the last.
 def _encode(
-    file: IO[bytes] | SimpleNamespace,
+    file: OutputFile | SimpleNamespace,
     sound: Iterable[Samples],
     audio_format: AudioFormat,
     rate: int,

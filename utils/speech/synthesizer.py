@@ -271,7 +271,7 @@ def max_codes(sentence: Sentence, limits: SpeechLimits) -> int:
 def overridden(config: SpeechConfig, settings: Mapping[str, object]) -> SpeechConfig:
     if not isinstance(config, SpeechConfig):
         kind = type(config).__name__
-        raise TypeError(f"The config must be a SpeechConfig, not {kind}. Settings are keywords: speak(text, speed=1.1).")
+        raise TypeError(f"The config must be a SpeechConfig, not {kind}. Settings are keywords: speak(text, speed=1).")
     return SpeechConfig.parse({**config.model_dump(), **settings}) if settings else config
 
 
