@@ -45,10 +45,11 @@ def test_trainings_on_one_size_predict_nothing() -> None:
 def test_the_sample_is_measured_on_four_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project, told = sample_project.create(tmp_path), list[Fact]()
     monkeypatch.setattr(learning_curve, "SENTENCES", 1)
+    monkeypatch.setattr(learning_curve, "MIN_UPDATES", 4)
     monkeypatch.setattr(learning_curve, "TRAININGS", learning_curve.TRAININGS[::2])  # each size once
     run = runs.start("prepare", DatasetConfig(inputs=str(project.dataset / sample_project.UPLOADS)), project).run
     assert follow(run) == 0
-    config = settings(PRESET, project)
+    config = settings(PRESET, project).model_copy(update={"batch_size": 1})  # its updates took most of the time
     points = measure_curve(read_clips(config, project.dataset), config, project.root, 1.0, told.append)
     assert [round(point.minutes / points[-1].minutes, 1) for point in points] == [0.1, 0.2, 0.5, 1.0]
     assert all(0 < point.loss < 10 for point in points)
