@@ -14,7 +14,7 @@ from tests.dataset.building import SETTINGS, clip
 from utils.config import DatasetConfig
 from utils.core.facts import Fact
 from utils.dataset import editor
-from utils.dataset.clip import Recording
+from utils.dataset.clip import Clip, Recording
 from utils.dataset.facts import Prepared, TextsFitOtherClips
 from utils.dataset.list_check import as_listed
 from utils.dataset.prepare import prepare
@@ -23,7 +23,8 @@ from utils.recognition.aligner import Rows
 from utils.recognition.pairing import TextIndex, pair
 from utils.recognition.units import units_of
 
-SPEECH = Path(os.environ.get("HUMAN_SPEECH", "../shared/human_speech")) / "amharic"
+HUMAN_SPEECH = Path(os.environ.get("HUMAN_SPEECH", "../shared/human_speech"))
+SPEECH = HUMAN_SPEECH / "amharic"
 PEOPLE = SPEECH / "one_speaker"
 needs_people = pytest.mark.skipif(not PEOPLE.is_dir(), reason="needs recordings of people: HUMAN_SPEECH=FOLDER")
 CLIPS = 60
@@ -159,3 +160,26 @@ def test_a_list_that_is_shuffled_in_its_sessions_is_repaired_with_the_setting(tm
     assert fact.texts >= 0.9 * CLIPS
     good, wrong = right(contents)
     assert (good >= REPAIRED, wrong) == (True, 0)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> list[Clip]:
+    """14 clips of one reader of English; the texts of the first two are swapped."""
+    rows = [line.split("|") for line in (HUMAN_SPEECH / "lj" / "texts.csv").read_text("utf-8").splitlines()[1:15]]
+    rows[0][1], rows[1][1] = rows[1][1], rows[0][1]
+    recordings = [Recording(HUMAN_SPEECH / "lj" / f"{name}.wav", "lj", text) for name, text in rows]
+    contents = prepare(recordings, tmp_path_factory.mktemp("small"), DatasetConfig(workers=1, language="en"))
+    return sorted((clip for clip in contents.clips.values() if clip.text), key=lambda clip: clip.source)
+
+
+@needs_people
+@pytest.mark.slow
+def test_swapped_texts_of_a_small_project_are_excluded(small: list[Clip]) -> None:
+    assert [(clip.status, clip.reason) for clip in small[:2]] == [("excluded", "text does not match")] * 2
+
+
+@needs_people
+@pytest.mark.slow
+def test_right_texts_of_a_small_project_that_are_doubted_stay_in_use(small: list[Clip]) -> None:
+    assert {clip.status for clip in small[2:]} == {"kept"}
+    assert any(clip.is_doubted for clip in small[2:])

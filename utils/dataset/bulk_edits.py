@@ -69,7 +69,7 @@ def _plan_filters(contents: Dataset, settings: DatasetConfig) -> FilterPlan:
     clips = contents.clips
     changed = {}
     for clip in clips.values():
-        if _may_change(clip) and (reason := judge(clip, settings)) != clip.reason:
+        if _may_change(clip) and (reason := judge(clip, settings)) != (None if clip.is_doubted else clip.reason):
             changed[clip.id] = clip.excluded(reason) if reason else replace(clip, status="kept", reason=None)
     sounds = {clip.content for clip in contents.kept if clip.id not in changed}
     changed = {clip.id: clip for clip in without_copies(changed.values(), sounds)}  # as in a build

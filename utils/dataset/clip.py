@@ -40,10 +40,15 @@ class Clip:
     scores: ClipScores = NOT_MEASURED
     split: Split = ""
     status: Status = "kept"
-    reason: Reason | None = None  # why it was excluded; of a kept clip, that a person approved it
+    reason: Reason | None = None  # why it was excluded; of a kept clip, that a person approved it, or what to look at
     note: str = ""  # what the reason is about, such as the words that are not spoken, or a person's own reason
     words: str = ""  # JSON: each word with its start and end in seconds from the start of the clip
     other_text: str = ""  # what a recogniser, or another file, has instead
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether it is in use, and a person should listen to it because of its reason."""
+        return self.status == "kept" and self.reason not in {None, "approved"}
 
     def excluded(self, reason: Reason, note: str = "") -> "Clip":
         return dataclasses.replace(self, status="excluded", reason=reason, note=note)

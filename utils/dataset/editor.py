@@ -129,7 +129,8 @@ def set_text(folder: Path, name: str, text: str, typed_on: Collection[str] | Non
         pace = levels.letters(text) / clip.span.seconds if clip.span.seconds else None
         unknown = dict.fromkeys(("confidence", "second_cer", "text_match"))
         measured = replace(clip.scores, chars_per_second=pace, **unknown)
-        return replace(clip, text=text, scores=measured, note="", words="", other_text="")
+        reason = None if clip.is_doubted else clip.reason
+        return replace(clip, text=text, scores=measured, reason=reason, note="", words="", other_text="")
 
     return _change_each(folder, "text", [name], change)
 

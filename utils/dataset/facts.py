@@ -89,6 +89,13 @@ class TextsNotChecked(WarningFact):
     clips: int
 
 
+class ClipsDoubted(WarningFact):
+    """Clips of a small project are in use although a text, or a word of it, may be wrong."""
+
+    clips: int
+    first: str  # file
+
+
 class TextsDiffer(WarningFact):
     """A recogniser, or another file, has other texts than those that are used; one of them is shown."""
 

@@ -19,6 +19,7 @@ from utils.media import audio
 from utils.recognition.aligner import emit
 from utils.recognition.pairing import Scores, TextIndex, pair
 from utils.recognition.phone_recogniser import EMBEDDED, RATE, PhoneRecogniser, load_recogniser
+from utils.recognition.thresholds import SMALL
 from utils.recognition.units import units_in, units_of
 
 DETAILS = "list_check.tsv"  # in the dataset
@@ -31,6 +32,7 @@ MOSTLY = 0.8  # share of the clips that follow a pattern
 FEW = 4
 FOREIGN = 0.5
 LIKELIEST = 0.2
+LIKELIER = 0.4  # by how much another text must fit a clip better in a small project, where no right clip has one
 
 Given = Sequence[tuple[Recording, str]]  # with content hashes
 Pairs = Mapping[int, int]  # from a clip to the text that fits it, by their numbers
@@ -63,7 +65,8 @@ def find_fitting_texts(
 ) -> Pairing:
     """Compare the texts of a list with all its clips, if a sample of them gives reason to.
 
-    Only recordings that are one clip are compared; few texts that fit others are left alone.
+    Only recordings that are one clip are compared. Few texts that fit others are left alone, except in a small
+    project, where other limits find few wrong ones.
     """
     listed = [(recording, content) for recording, content in given if recording.text and not recording.cues]
     if len(listed) < MIN_CLIPS:
@@ -77,7 +80,7 @@ def find_fitting_texts(
         scores = {number: scores_of(number) for number in counted(numbers, report, "pair_texts", should_stop)}
         compared = _compare(scores, texts)
         if len(compared.moved) < max(FEW, MANY * len(numbers)) and not compared.is_foreign:
-            return Pairing()
+            return Pairing(wrong=_unlikely(listed, scores, texts) if len(listed) < SMALL else frozenset())
     return _pairing(listed, compared, folder / DETAILS)
 
 
@@ -97,6 +100,16 @@ def _scorer(
             return {}
 
     return scores_of
+
+
+def _unlikely(listed: Given, scores: Mapping[int, Scores], texts: Sequence[Sequence[int]]) -> Set[str]:
+    """Return the recordings, by content hash, that another text of the list fits clearly better."""
+    unlikely = set()
+    for clip, of_clip in scores.items():
+        others = [score for at, score in of_clip.items() if texts[at] != texts[clip]]
+        if others and clip in of_clip and max(others) - of_clip[clip] > LIKELIER:
+            unlikely.add(listed[clip][1])
+    return unlikely
 
 
 def _pairing(listed: Given, compared: ListComparison, details: Path) -> Pairing:

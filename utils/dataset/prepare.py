@@ -36,7 +36,7 @@ from utils.dataset.clip import Clip, Recording, Source
 from utils.dataset.database import LOCK
 from utils.dataset.engine import Engine, Recognisers, open_engine
 from utils.dataset.errors import DatasetError, NothingTranscribedError, StoreError
-from utils.dataset.facts import Bad, Checking, HeldOut, Prepared, RecordingWarning, TextsDiffer
+from utils.dataset.facts import Bad, Checking, ClipsDoubted, HeldOut, Prepared, RecordingWarning, TextsDiffer
 from utils.dataset.filters import without_copies
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import content_hash, needs_transcription, process_recording
@@ -156,7 +156,7 @@ class _Preparation:
     added: int = 0
     known: int = 0
     bad: int = 0
-    wrong: Set[str] = frozenset()  # recordings whose text is that of one that is not here
+    wrong: Set[str] = frozenset()  # recordings whose text is surely that of another one
 
     def __post_init__(self) -> None:
         self.store = Store(self.folder)
@@ -214,6 +214,8 @@ class _Preparation:
         self.report(statistics.split_totals(contents.kept))
         if note:
             self.report(note)
+        if doubted := [clip for clip in contents.kept if clip.is_doubted]:
+            self.report(ClipsDoubted(len(doubted), Path(doubted[0].source).name))
         differing = [clip for clip in contents.kept if clip.other_text]
         if differing and self.added:
             self.report(TextsDiffer(len(differing), differing[0].text, differing[0].other_text))
@@ -296,9 +298,9 @@ class _Preparation:
             (replace(recording, text=fitting.get(source.recording, recording.text)), source)
             for recording, source in tasks
         ]
-        if self.wrong:  # too few right texts are left to learn from
+        if found and found.pattern == "foreign":  # too few right texts are left to learn from
             return tasks, None
-        return tasks, text_check.learn(
+        check = text_check.learn(
             _with_text(tasks),
             self.folder,
             self.settings,
@@ -306,6 +308,9 @@ class _Preparation:
             self.should_stop,
             pronunciations=self.pronunciations,
         )
+        if not check:  # so it cannot judge single texts of a small project either
+            self.wrong = frozenset()
+        return tasks, check
 
     def _add(self, source: Source, made: Sequence[Clip]) -> None:
         """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""

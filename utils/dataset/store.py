@@ -22,7 +22,8 @@ UPSERT = (
     f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in QUOTED[1:])}, "
     f"doubt = iif(status = excluded.status AND reason = excluded.reason, doubt, {UNRANKED})"
 )
-# How suspicious a clip is. Excluded clips come first, replaced ones last, and approved ones are not suspicious at all.
+# How suspicious a clip is. Excluded clips come first, then those in use that somebody should listen to. Replaced ones
+# come last, and approved ones are not suspicious at all.
 # Each term is between 0 and 1; what was not measured adds nothing.
 TERMS = (
     "(30 - snr_db) / 30",
@@ -37,7 +38,8 @@ TERMS = (
 DOUBT = f"""CASE
   WHEN status = 'excluded' AND reason IN ({", ".join(f"'{reason}'" for reason in sorted(REPLACED))}) THEN -1
   WHEN status = 'kept' AND reason = 'approved' THEN 0
-  ELSE (status = 'excluded') * {len(TERMS)} + {" + ".join(f"coalesce(min(1, max(0, {term})), 0)" for term in TERMS)}
+  ELSE ((status = 'excluded') + (reason <> '')) * {len(TERMS)}
+    + {" + ".join(f"coalesce(min(1, max(0, {term})), 0)" for term in TERMS)}
 END"""
 
 

@@ -121,7 +121,10 @@ class TextCheck:
         return CutByWords(clips, speech, warnings, unsure)
 
     def judge(self, clip: Clip, samples: Samples) -> Clip:
-        """Return a clip with its words, excluded where its text does not match; it is heard alone, as in lessons."""
+        """Return a clip with its words, excluded where its text does not match; it is heard alone, as in lessons.
+
+        If a project has few clips, one with weak signs of an error stays in use, with the reason to listen to it.
+        """
         model = self._models()[side(clip.recording, clip.span.middle)]
         aligned = align(emit(model, audio.resample(samples, PROJECT_RATE, RATE)), self.units.words(clip.text))
         if aligned is None:
@@ -130,6 +133,8 @@ class TextCheck:
         scores = replace(clip.scores, text_match=round(aligned.score, 3))
         clip = replace(clip, scores=scores, words=json.dumps(times, ensure_ascii=False))
         reason, note = findings(aligned, self.limits, self.units)
+        if reason and clip.status == "kept" and aligned.score >= self.limits.sure:
+            return replace(clip, reason=reason, note=note)
         return clip.excluded(reason, note) if reason else clip
 
 

@@ -18,6 +18,8 @@ FOUND = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # shares of wrong texts to find, the b
 MAX_WRONG = 0.6  # share of the texts of a project; with more, nothing can be said
 OTHERS = 4  # texts of other clips that each clip is compared with
 MIN_CLIPS = 12  # fewer say nothing about a project
+SMALL = 40  # clips; in fewer, weak right clips reach the limits too
+NEAR = 0.6  # below the limit of a small project: none of 395 right texts scores lower, see benchmarks/log.md
 MAX_MISSED = 0.31  # share of wrong texts; with more, the recogniser cannot judge
 # Weaker signs of an error are not taken for one: of 515 right clips of 14 readers who were new to the recogniser, 1.2 %
 # reach one of these; of as many texts with a word too many, or without one, 86 % do.
@@ -63,6 +65,7 @@ class Limits:
     gap: float  # evidence of speech that the text lacks
     missed: float  # share of texts of other clips above the limit
     missed_words: float  # share of single words too many, or left out, that are not found
+    sure: float = math.inf  # score of a whole text below which an error is sure
 
     @property
     def usable(self) -> bool:
@@ -96,7 +99,7 @@ def calibrate(clips: Sequence[Judged]) -> Limits | None:
     limit, missed = limit_between(own, other, TEXTS)
     right = [clip for clip, value in zip(clips, own, strict=True) if value >= limit]
     words, gaps, missed_words = _small_errors(right, random) if right else NO_WORD_LIMITS
-    return Limits(limit, words, gaps, missed, missed_words)
+    return Limits(limit, words, gaps, missed, missed_words, math.inf if len(own) >= SMALL else limit - NEAR)
 
 
 # Long because the share of wrong ones among the own goes into each step of one formula.

@@ -79,7 +79,7 @@ def _kind(clip: Clip) -> str:
     """Return the colour of a clip's dot."""
     if clip.status == "excluded":
         return "loss"
-    return "good" if clip.reason == "approved" else "doubt" if clip.other_text else "series-5"
+    return "good" if clip.reason == "approved" else "doubt" if clip.other_text or clip.reason else "series-5"
 
 
 def repair(store: Store) -> str:
@@ -143,8 +143,9 @@ def reason_text(reason: str) -> str:
 def _status(clip: Clip) -> str:
     if clip.status == "excluded":
         return f"✗ {clip.note if clip.reason == 'other' else reason_text(clip.reason or '')}"
-    is_approved = clip.reason == "approved"
-    return f"✓ {t('data.clip_approved')}" if is_approved else t("data.clip_in_use")
+    if clip.is_doubted:
+        return t("data.clip_doubted", reason=reason_text(clip.reason or ""))
+    return f"✓ {t('data.clip_approved')}" if clip.reason else t("data.clip_in_use")
 
 
 def place(page: ClipPage, name: str) -> str:
