@@ -29,7 +29,7 @@ from utils.evaluation.voice_scores import (
 )
 from utils.recognition.recognisers.isolated import open_recogniser
 from utils.studio import paths, runs
-from utils.studio.downloads import give_consent
+from utils.studio.downloads import give_consent, require_consent
 from utils.studio.job import Job
 from utils.studio.loading import chosen_checkpoint
 from utils.studio.models import model_source
@@ -46,6 +46,7 @@ from utils.training.gpu_test import is_tested, safe_config
 from utils.training.launcher import is_member
 from utils.training.model_size import ClipSize, ModelSize
 from utils.training.optimizations import TrainingOptimizer
+from utils.training.optimizers import require_optimizer
 from utils.training.precision import choose_by_time
 from utils.training.preparation import PreparedData, prepare_data, text_change
 from utils.training.probe import probe
@@ -83,6 +84,9 @@ def train_gpt(
         raise TrainingError("one_process")
     if accept_licence:
         give_consent()
+    if not resume:
+        require_consent(config.version, config.custom_model)
+        require_optimizer(config)
     project = project_of(config)
     if resume:
         run = find_training(project, resume)
@@ -117,6 +121,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     config = certified(chosen, run.config, report, should_stop)
     replaced = {name: value for name, value in chosen if value != getattr(config, name)}
     device = choose_device(config.device)
+    require_optimizer(config)
     report = partial(with_untested_kernels, report, run.config, device)
     free = memory.Device.detect(config)  # before anything is loaded
     optimizations = TrainingOptimizer.from_config(config)

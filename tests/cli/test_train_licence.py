@@ -6,14 +6,13 @@ import pytest
 
 from utils.__main__ import main
 from utils.studio import paths, runs
-from utils.xtts.facts import LicenceError
-from utils.xtts.hub import VARIABLE, licence_accepted, require_licence
+from utils.xtts.hub import VARIABLE, licence_accepted
 
 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["train", "--detach"], [False]), (["train", "--detach", "--accept-licence"], [True]),
+        (["train", "--detach", "--accept-licence"], [True]),
         (["train", "--show", "--accept-licence"], []), (["download-model", "--detach", "--accept-licence"], [True]),
     ],
 )  # fmt: skip
@@ -31,6 +30,22 @@ def test_consent_is_there_when_the_run_begins(
     monkeypatch.setattr(runs, "start", start)
     assert main(words) == 0
     assert consent_at_start == expected
-    if expected != [True]:
-        with pytest.raises(LicenceError, match="--accept-licence"):
-            require_licence(consent)
+    assert licence_accepted(consent) == (expected == [True])
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["train", "--detach"], "--accept-licence"),
+        (["download-model", "--detach"], "--accept-licence"),
+        (["train", "--version", "tiny", "--optimizer", "adamw_8bit", "--device", "cpu"], "adamw_8bit needs a CUDA GPU"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_there_is_a_run(
+    words: list[str], reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(paths, "LICENCE_CONSENT", tmp_path / "consent.json")
+    assert main([*words, "--output", str(tmp_path)]) == 1
+    assert reason in capsys.readouterr().err
+    assert not list(tmp_path.glob("*/runs/*"))

@@ -22,11 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    if arguments.accept_licence:
-        from utils.studio.downloads import give_consent
+    from utils.studio.downloads import give_consent, require_consent
 
-        give_consent()
     config = read_flags(arguments, CONFIG)
+    if arguments.accept_licence:
+        give_consent()
+    require_consent(config.version)
     return start_and_follow("download-model", config, downloads_project(arguments.output), arguments)
 
 

@@ -12,7 +12,7 @@ from utils.config.base import SEPARATOR
 from utils.config.flags import command_line, read_flags
 from utils.core.events import read_events
 from utils.core.facts import StopRequested, from_json
-from utils.studio import projects, runs
+from utils.studio import projects, runs, training_checks
 from utils.studio.facts import Failed, UsageError
 from utils.studio.job import GroupJob, Job
 from utils.studio.paths import OUTPUT, Project, project, project_of
@@ -50,6 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         from utils.studio.downloads import give_consent
 
         give_consent()
+    training_checks.require_ready(config)
     if "RANK" in os.environ:
         return join(config)
     return start_and_follow("train", config, opened, arguments)

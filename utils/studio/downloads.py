@@ -12,9 +12,9 @@ from utils.studio import paths, runs
 from utils.studio.disk_usage import size_of
 from utils.studio.facts import InputError, RunActiveError
 from utils.studio.projects import downloads_project
-from utils.xtts.facts import ConsentFixedError, LicenceError
+from utils.xtts.facts import ConsentFixedError
 from utils.xtts.files import HUB_FILES, TINY
-from utils.xtts.hub import LICENCE, VARIABLE, accept_licence, download, file_info, licence_accepted
+from utils.xtts.hub import VARIABLE, accept_licence, download, file_info, licence_accepted, require_licence
 
 LICENCE_FILE = "LICENSE.txt"  # beside the model on the hub
 VERB = "download-model"
@@ -36,6 +36,12 @@ class StoredModel(NamedTuple):
 
 def needs_consent() -> bool:
     return not licence_accepted(paths.LICENCE_CONSENT)
+
+
+def require_consent(version: str, custom_model: str = "") -> None:
+    """Refuse to use a published model as long as its licence is not accepted."""
+    if version != TINY and not custom_model.strip():
+        require_licence(paths.LICENCE_CONSENT)
 
 
 def give_consent(name: str = "") -> None:
@@ -97,8 +103,7 @@ def version_of(run: runs.Run) -> str:
 def start(version: str, output: Path) -> runs.Run:
     """Download a version; an earlier download is continued."""
     config = DownloadConfig.parse({"version": version, "models": str(paths.MODELS)}, source="The form")
-    if version != TINY and needs_consent():
-        raise LicenceError(LICENCE, VARIABLE)
+    require_consent(version)
     project = downloads_project(output)
     if active := runs.active_run(project):
         raise RunActiveError(active.name, version_of(active))

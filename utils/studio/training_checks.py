@@ -25,6 +25,7 @@ from utils.core.storage import free_space
 from utils.dataset import metadata
 from utils.dataset.clip import total_seconds
 from utils.studio import paths
+from utils.studio.downloads import require_consent
 from utils.studio.facts import DatasetCheck, DatasetFinding
 from utils.studio.paths import Project
 from utils.studio.runs import Run
@@ -64,6 +65,13 @@ def read_result(output: str) -> Result:
     if "error" in result:
         raise error_from_json(result)
     return dict(result)
+
+
+def require_ready(config: TrainConfig) -> None:
+    """Refuse a run whose licence is not accepted, or whose optimizer this computer does not have."""
+    require_consent(config.version, config.custom_model)
+    if config.optimizer == "adamw_8bit":
+        ask("optimizer", config=config)
 
 
 # The disk space of a run
@@ -165,6 +173,14 @@ def plan(config: dict[str, object]) -> Result:
     return result
 
 
+def optimizer(config: dict[str, object]) -> Result:
+    """Refuse an optimizer that the device of a run does not have."""
+    from utils.training.optimizers import require_optimizer
+
+    require_optimizer(TrainConfig.parse(config, source="The form"))
+    return {}
+
+
 def check(config: dict[str, object], project: str) -> Result:
     """Return findings about the dataset of a run."""
     settings = TrainConfig.parse(config, source="The form")
@@ -233,7 +249,7 @@ def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -
     return tokenizer_for(base, config.language, texts, mode, backend, corrected, allow_missing=True), ""
 
 
-QUERIES: dict[str, Callable[..., Result]] = {query.__name__: query for query in (device, plan, check)}
+QUERIES: dict[str, Callable[..., Result]] = {query.__name__: query for query in (device, plan, optimizer, check)}
 
 
 def main(arguments: list[str]) -> int:

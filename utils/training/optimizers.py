@@ -18,6 +18,7 @@ from utils.core.facts import Optimization
 from utils.training.errors import SettingRefusedError
 from utils.training.facts import WeightsGrouped
 from utils.training.speedups.adamw import OffloadedAdamW
+from utils.xtts.device import choose_device
 
 ADAMW = {"betas": (0.9, 0.96), "eps": 1e-8}
 OWN_KERNELS = ("fused", "foreach", "capturable")  # implementation choices, which a checkpoint must not decide
@@ -92,14 +93,24 @@ def _adafactor(groups: Groups, config: TrainConfig) -> Optimizer:
     )
 
 
-def _adamw_8bit(model: nn.Module, groups: Groups, settings: dict[str, Any], device: torch.device) -> Optimizer:
-    """Create the AdamW of bitsandbytes; embeddings, whose rows are updated rarely, keep 32-bit moments."""
+def require_optimizer(config: TrainConfig) -> None:
+    """Refuse an optimizer that the device of a run does not have, before anything is loaded."""
+    if config.optimizer == "adamw_8bit":
+        _bitsandbytes(torch.device(choose_device(config.device)))
+
+
+def _bitsandbytes(device: torch.device) -> Any:  # noqa: ANN401  # a module without types
     if device.type != "cuda":
         raise SettingRefusedError("optimizer", "needs_gpu", device.type)
     try:
-        library: Any = importlib.import_module("bitsandbytes")
+        return importlib.import_module("bitsandbytes")
     except ImportError as error:
         raise SettingRefusedError("optimizer", "needs_bitsandbytes") from error
+
+
+def _adamw_8bit(model: nn.Module, groups: Groups, settings: dict[str, Any], device: torch.device) -> Optimizer:
+    """Create the AdamW of bitsandbytes; embeddings, whose rows are updated rarely, keep 32-bit moments."""
+    library = _bitsandbytes(device)
     manager = library.optim.GlobalOptimManager.get_instance()
     for module in model.modules():
         if isinstance(module, nn.Embedding):

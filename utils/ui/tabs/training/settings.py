@@ -26,9 +26,7 @@ from utils.ui.page import PRIVATE_EVENT, PageContext
 from utils.ui.settings_form import PRESET, SettingsForm, Values, values_of
 from utils.ui.tabs.training import render
 from utils.ui.views import error_box, message_box, note
-from utils.xtts.facts import LicenceError
 from utils.xtts.files import TINY
-from utils.xtts.hub import LICENCE, VARIABLE
 
 VERB = "train"
 SETTINGS = "settings"  # folder of saved settings, inside that of the uploads
@@ -111,8 +109,7 @@ def needs_licence(values: Values) -> bool:
 def start(project: Project, values: Values, before: Callable[[], object]) -> runs.Start:
     """Start a run, or queue it behind the active one."""
     config = read_settings(values, project)
-    if needs_licence(config.model_dump()):
-        raise LicenceError(LICENCE, VARIABLE)
+    training_checks.require_ready(config)
     return runs.start(VERB, config, project, before=before)
 
 
