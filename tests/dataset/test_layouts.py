@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -42,12 +43,15 @@ def test_every_layout_is_read_with_its_texts(tmp_path: Path, layout: Layout) -> 
     check(scan_of(folder, tmp_path / "workspace"), layout)
 
 
-def test_no_clip_of_a_preparation_is_left_silently_without_text(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "why"), [("notes.xyz", "unknown"), ("list.xlsx", "document")])
+def test_no_clip_of_a_preparation_is_left_silently_without_text(
+    tmp_path: Path, name: str, why: Literal["unknown", "document"]
+) -> None:
     clips(tmp_path)
-    write(tmp_path, "notes.xyz", lines("{text}"))
+    write(tmp_path, name, lines("{text}"))
     scan = scan_of(tmp_path, tmp_path / "workspace")
     held = hold_back(scan)
-    assert [problem.reason for problem in scan.problems] == [TextNotUsed(scan.problems[0].reason.why)]  # type: ignore[union-attr]
+    assert [problem.reason for problem in scan.problems] == [TextNotUsed(why)]
     assert not held.recordings
     assert sum(isinstance(problem.reason, TextMightExist) for problem in held.problems) == len(TEXTS)
 

@@ -28,7 +28,7 @@ from utils.dataset.readers.facts import (
     TextNotUsed,
     TextsConflict,
 )
-from utils.dataset.readers.folder import Folder
+from utils.dataset.readers.folder import DOCUMENTS, Folder
 from utils.dataset.readers.protocol import Item, Match, Note, Reader, Row, Spare
 from utils.dataset.subtitles import fit_cues
 from utils.media import audio
@@ -42,7 +42,7 @@ WHOLE = 0.95  # of a recording: the times of its only row are its own
 LETTERS = re.compile(r"[^\W_]+")
 NAMES = 5  # in a fact about many files
 CONTEXT = 6  # words that are shown where two texts begin to differ
-HOLDS_BACK = frozenset({"unknown", "no_audio", "chapters", "garbled", "packed"})
+HOLDS_BACK = frozenset({"unknown", "no_audio", "chapters", "garbled", "packed", "document"})
 
 
 class Collection:
@@ -201,7 +201,9 @@ class Collection:
         for path in self.folder.texts:
             if path not in self.used and path not in self.named:
                 is_known = path in self.claimed or path.suffix.lower() in {".srt", ".vtt", ".ass", ".txt", ".lab"}
-                self.problems.append(Bad(path, TextNotUsed("no_audio" if is_known else "unknown")))
+                is_document = path.suffix.lower() in DOCUMENTS
+                reason = TextNotUsed("no_audio" if is_known else "document" if is_document else "unknown")
+                self.problems.append(Bad(path, reason))
             elif path in self.used:
                 self.notes += self.folder.warnings.get(path, [])
 

@@ -18,7 +18,9 @@ class LayoutFound(Fact):
 class TextNotUsed(WarningFact):
     """A file with text is not used, or a part of it."""
 
-    why: Literal["unknown", "no_audio", "garbled", "packed", "other_list", "language", "chapters", "empty", "tier"]
+    why: Literal[
+        "unknown", "no_audio", "garbled", "packed", "document", "other_list", "language", "chapters", "empty", "tier"
+    ]
     detail: str = ""
 
 
