@@ -77,6 +77,16 @@ def test_runs_are_listed_shown_stopped_and_deleted(tmp_path: Path, capsys: Captu
     assert f"{name} is running" in captured.err
 
 
+def test_a_run_is_resumed_in_the_background(tmp_path: Path, capsys: Capture) -> None:
+    output = ["--output", str(tmp_path)]
+    assert call("count", ["--seconds", "60", "--detach", *output]) == 0
+    run = Run(only_run(tmp_path))
+    for words in (["stop", "--now"], ["resume", "--detach"]):
+        assert main(["runs", words[0], run.name, *words[1:], *output]) == 0
+    assert run.current_state().status == "running"
+    assert main(["runs", "stop", run.name, "--now", *output]) == 0
+
+
 def counting(output: Path, *words: str) -> subprocess.Popen[str]:
     return start_interruptible([sys.executable, "-c", COUNT, *words, "--output", str(output)], ROOT)
 

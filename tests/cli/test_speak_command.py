@@ -53,6 +53,11 @@ def test_a_full_disk_is_told_by_the_file_that_was_asked_for(speak: Speak, small_
     assert f"DiskFullError: {small_disk / 'hello.wav'} cannot be written" in capsys.readouterr().err
 
 
+def test_the_newest_model_is_looked_for_among_the_projects_that_are_named(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["speak", "ሰላም", "--output", str(tmp_path)]) == 1
+    assert f"{tmp_path} has no finished model" in capsys.readouterr().err
+
+
 def test_a_file_becomes_sound_captions_and_chapters(speak: Speak, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "book.md").write_text("# ምዕራፍ አንድ\n\nሰላም ለዓለም። እንዴት ነህ?\n\n🙂", encoding="utf-8")
     words = ["--file", "book.md", "--out", "book.wav", "--captions", "book.srt", "--chapters", "book.json"]

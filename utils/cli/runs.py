@@ -54,8 +54,12 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 def add_following(parser: argparse.ArgumentParser, config: type[Config]) -> None:
     """Add the flags of a command that starts a run with these settings and follows it."""
     add_json(parser)
-    parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
+    add_detach(parser)
     add_flags(parser, config)
+
+
+def add_detach(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -67,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list")
     parser.add_argument("name", nargs="?", default="", help="name of the run; not needed for list")
     add_json(parser)
+    add_detach(parser)
     parser.add_argument(
         "text", nargs="?", default="", help="with note: what to write; its first line is shown in lists"
     )
@@ -93,7 +98,10 @@ def run(arguments: argparse.Namespace) -> int:
             stop(run, now=arguments.now)
         case "resume":
             offset = tail_offset(run.events, 0)  # before the start, so that no new event is missed
-            return follow(runs.resume(run), offset=offset, as_json=arguments.json)
+            runs.resume(run)
+            if not arguments.detach:
+                return follow(run, offset=offset, as_json=arguments.json)
+            print(f"{run.name} continues in the background.")
         case "delete":
             runs.delete(run)
             print(f"{run.name} deleted.")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
+from utils.cli.runs import add_output
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core import integrations, wording
@@ -54,16 +55,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=Path, metavar="FILE", help="write which words are heard, as JSON")
     parser.add_argument("--stream", action="store_true", help="write WAV to standard output while speaking")
     parser.add_argument("--raw", action="store_true", help="with --stream: 16-bit samples at 24000 Hz, no header")
+    add_output(parser)
     add_flags(parser, SpeechConfig)
 
 
 def run(arguments: argparse.Namespace) -> int:
     config = read_flags(arguments, SpeechConfig)
     if arguments.srt:
-        return dub(arguments.srt, arguments.out, config)
+        return dub(arguments, config)
     text = read_input(arguments)
     if arguments.stream:
-        return stream(load(config).stream(text, config), sys.stdout.buffer, raw=arguments.raw)
+        return stream(load(config, arguments.output).stream(text, config), sys.stdout.buffer, raw=arguments.raw)
     return speak_to_file(text, arguments, config)
 
 
@@ -77,9 +79,9 @@ def read_input(arguments: argparse.Namespace) -> str:
     return text
 
 
-def load(config: SpeechConfig) -> "Synthesizer":
+def load(config: SpeechConfig, output: Path) -> "Synthesizer":
     """Load the model and report what it computes with."""
-    synthesizer = chosen_voice(config)
+    synthesizer = chosen_voice(config, output)
     precision = synthesizer.precision
     gpt = describe(precision.gpt_reason)
     vocoder = describe(precision.vocoder_reason)
@@ -135,7 +137,7 @@ def speak_to_file(text: str, arguments: argparse.Namespace, config: SpeechConfig
     After Ctrl-C, what is finished is written. Repeating the command continues from there, also after a crash.
     """
     format_of(arguments.out)  # before the long work
-    synthesizer = load(config)
+    synthesizer = load(config, arguments.output)
     plan = synthesizer.plan(text, config)
     voice = synthesizer.voice(config.reference)
     finished = FinishedSentences(arguments.out, synthesizer.model.fingerprint, voice.key, config)
@@ -206,13 +208,14 @@ def notes_on(speech: Speech) -> Iterator[str]:
             yield f"Listen to line {each.sentence.line}: {' '.join(map(str, each.flags))}: {each.sentence.text[:60]}"
 
 
-def dub(subtitles: Path, out: Path, config: SpeechConfig) -> int:
+def dub(arguments: argparse.Namespace, config: SpeechConfig) -> int:
     """Speak subtitles, each at its time."""
+    out = arguments.out
     format_of(out)
-    cues, warnings = read_cues(subtitles)
+    cues, warnings = read_cues(arguments.srt)
     for warning in warnings:
         log(str(warning))
-    timeline = integrations.require("dub")(load(config), cues, config)
+    timeline = integrations.require("dub")(load(config, arguments.output), cues, config)
     write_audio(out, timeline.samples, OUTPUT_RATE)
     for number, flag in timeline.flags:
         log(f"Cue {number}: {flag}")
