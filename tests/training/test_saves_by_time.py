@@ -17,7 +17,7 @@ from utils.studio.job import Job
 from utils.studio.paths import Project
 from utils.studio.runs import create
 from utils.training.batches import UpdatePlan
-from utils.training.facts import CheckpointContinued, RunStartsAnew
+from utils.training.facts import CheckpointContinued, RunStartsAnew, Saved
 from utils.training.health import EarlyStopping, OverfittingGuard
 from utils.training.loop import TrainingLoop
 from utils.training.step import EvalLosses, Evaluated, StepResult
@@ -107,6 +107,12 @@ def test_without_a_resume_state_a_run_continues_from_its_checkpoint(tmp_path: Pa
     (continued,) = events(run, CheckpointContinued.kind)
     assert (continued["step"], continued["cause"], continued["lost"]) == (3, "missing", 2)
     assert figures(run, "step") == [1, 2, 3, 4, 5, 4, 5]
+
+
+@pytest.mark.slow
+def test_a_step_is_reported_once_as_saved(tmp_path: Path, dataset: Path) -> None:
+    run = trained(tmp_path, dataset, max_steps=4, eval_step=3, save_step=3)  # saves before and after the evaluation
+    assert figures(run, "step", Saved.kind) == [3, 4]
 
 
 @pytest.mark.slow

@@ -90,6 +90,7 @@ class RunSaver:
         self.report = self.step.report
         self.gpt = self.step.packed.gpt  # coqui's GPT, without wrappers
         self.resume_folder = self.folder / checkpoints.RESUME_FOLDER
+        self.saved = -1  # update of the last save
         self.stopping = EarlyStopping(self.config.early_stopping_patience)
         self.overfitting = OverfittingGuard()
         self.guards: dict[str, Stateful] = {
@@ -107,7 +108,9 @@ class RunSaver:
         snapshot = self._snapshot(state)
         if self.step.ranks.is_first:
             resume_state.save(self.resume_folder, snapshot)
-            self.report(facts.Saved(state.update))
+            if state.update != self.saved:  # it is saved again once it has been evaluated
+                self.report(facts.Saved(state.update))
+            self.saved = state.update
         self.step.ranks.wait()
 
     def restore(self) -> TrainState | None:
