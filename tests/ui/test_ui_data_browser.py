@@ -11,7 +11,18 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.dataset.building import built, recordings
 from tests.dataset.layouts import BY_NAME, TEXTS, write
 from tests.ui.data_folders import many_clips, talks
-from tests.ui.serving import CHROMIUM, FLAGS, Seen, Served, emptied, late_answers, one_tab, opened, settle
+from tests.ui.serving import (
+    CHROMIUM,
+    FLAGS,
+    Seen,
+    Served,
+    choose_language,
+    emptied,
+    late_answers,
+    one_tab,
+    opened,
+    settle,
+)
 from utils.core.facts import to_json
 from utils.dataset import voice_recordings
 from utils.dataset.facts import TextsFitOtherClips
@@ -24,6 +35,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 SCROLLED = """() => [window, document.querySelector("#clips .scroll")].map(box => box.scrollY ?? box.scrollTop)"""
+
+CUT = """() => {
+  const box = document.querySelector("#clips .scroll"), row = box.querySelector("tbody tr");
+  return box.clientHeight % row.offsetHeight;
+}"""
 
 LATER = """() => {  // as if a minute had passed
   const now = performance.now.bind(performance);
@@ -286,6 +302,17 @@ def test_the_list_keeps_its_place_after_an_edit(seen: Seen, served: Served) -> N
     expect(clips.nth(17)).to_have_text(following)
     expect(page.locator("#pager")).to_contain_text("Page 2 of")
     assert page.evaluate(SCROLLED) == scrolled
+
+
+@pytest.mark.parametrize("language", ["en", "am"])
+def test_the_list_ends_with_a_whole_row(seen: Seen, served: Served, language: str) -> None:
+    page = seen.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    many_clips(served.project().dataset, 250)
+    choose_language(page, language)
+    page.locator("#data-review-button").click()
+    expect(page.locator("#clips [data-clip]").first).to_be_visible()
+    assert page.evaluate(CUT) == 0
 
 
 def test_a_click_is_not_undone_by_a_late_answer_to_a_tick(seen: Seen, served: Served) -> None:
