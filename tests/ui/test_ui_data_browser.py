@@ -304,14 +304,13 @@ def test_the_list_keeps_its_place_after_an_edit(seen: Seen, served: Served) -> N
     assert page.evaluate(SCROLLED) == scrolled
 
 
-@pytest.mark.parametrize("language", ["en", "am"])
-def test_the_list_ends_with_a_whole_row(seen: Seen, served: Served, language: str) -> None:
+def test_the_list_ends_with_a_whole_row(seen: Seen, served: Served) -> None:
     page = seen.page
     page.set_viewport_size({"width": 1440, "height": 900})
     many_clips(served.project().dataset, 250)
-    choose_language(page, language)
+    choose_language(page, "am")  # whose letters are taller
     page.locator("#data-review-button").click()
-    expect(page.locator("#clips [data-clip]").first).to_be_visible()
+    settle(page)
     assert page.evaluate(CUT) == 0
 
 

@@ -109,8 +109,8 @@ class RunSaver:
         if self.step.ranks.is_first:
             resume_state.save(self.resume_folder, snapshot)
             if state.update != self.saved:  # it is saved again once it has been evaluated
-                self.report(facts.Saved(state.update))
-            self.saved = state.update
+                self.saved = state.update
+                self.report(facts.Saved(self.saved))
         self.step.ranks.wait()
 
     def restore(self) -> TrainState | None:

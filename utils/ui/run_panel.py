@@ -35,8 +35,7 @@ class RunPanel:
         self.ids = f"{name}-" if name else ""
         self.chosen = gr.State("")  # name of the selected run
         self.inputs = [page.project, self.chosen]  # what a handler of a run reads
-        outputs, reads = [self.chosen, *outputs], {"run": self.chosen}
-        Panel(page, f"{self.ids}runs", self.render, self.actions, outputs, reads)
+        Panel(page, f"{self.ids}runs", self.render, self.actions, [self.chosen, *outputs], {"run": self.chosen})
 
     @property
     def actions(self) -> dict[str, Action]:
