@@ -124,6 +124,16 @@ def test_folders_with_odd_names_are_listed_as_no_projects(project: Project, tmp_
     assert "<img" not in shown(project)
 
 
+def test_a_page_opens_the_project_that_changed_last(tmp_path: Path) -> None:
+    for name in ("abebe", "genet", "lema"):
+        projects.create(name, tmp_path)
+    run = tmp_path / "genet/runs/one"
+    run.mkdir(parents=True)
+    later = time.time() + 10
+    os.utime(run, (later, later))
+    assert panel.choose_project(tmp_path)["value"] == "genet"
+
+
 def test_a_deleted_project_is_restored_whole(project: Project, tmp_path: Path) -> None:
     projects.delete(project, tmp_path)
     assert list_projects(tmp_path) == []

@@ -78,6 +78,20 @@ def find(name: str, output: Path = OUTPUT) -> Project:
     return match
 
 
+def last_used(output: Path = OUTPUT) -> str:
+    """Return the name of the project that changed last, as one with an active run does; nothing without any."""
+    return max(list_projects(output), key=lambda name: _changed(output / name), default="")
+
+
+def _changed(root: Path) -> float:
+    """Return when a project changed last: its database, a folder such as that of its clips, or one of its runs."""
+    times = [0.0]
+    for path in (root, *root.glob("*"), *root.glob("runs/*")):
+        with contextlib.suppress(OSError):  # it may just have been removed
+            times.append(path.lstat().st_mtime)
+    return max(times)
+
+
 def _unused(name: str, output: Path, renamed: str = "") -> Project:
     """Return the project of a new name; raise when another one than ``renamed`` has it."""
     name = validate_name(name)

@@ -21,9 +21,9 @@ def project_names(output: Path) -> list[str]:
 
 
 def choose_project(output: Path, name: str = "") -> dict[str, Any]:
-    """List the projects anew, and open the one of this name or else the first."""
+    """List the projects anew, and open the one of this name or else the one that was used last."""
     names = project_names(output)
-    return gr.update(choices=names, value=name if name in names else names[0])
+    return gr.update(choices=names, value=name if name in names else projects.last_used(output) or names[0])
 
 
 def gone(name: str, output: Path) -> str:
@@ -38,10 +38,10 @@ def empty_trash(output: Path) -> None:
 
 def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
     """Lay out the choice of a project, and the button that shows the panel below."""
-    names = project_names(output)
+    names, opened = project_names(output), projects.last_used(output) or FIRST_PROJECT
     texts = labels("common.project", "project.select")
     picker = gr.Dropdown(
-        names, value=names[0], interactive=True, filterable=False, elem_id="project", min_width=120, **texts
+        names, value=opened, interactive=True, filterable=False, elem_id="project", min_width=120, **texts
     )
     # The handlers check the value: programs name projects that the page was not built with.
     picker.preprocess = lambda payload: payload  # type: ignore[method-assign]
