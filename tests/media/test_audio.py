@@ -201,6 +201,13 @@ def test_a_file_whose_end_is_missing_is_named(
     assert re.search(rf"{name} is cut off: \d.* s of 9 s can be read", caplog.text)
 
 
+def test_a_whole_big_endian_wav_is_not_taken_for_cut_off(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    samples = speechlike(44100)[:-64]  # its size read as little-endian is 1.8 GB, one that could be
+    soundfile.write(tmp_path / "a.wav", samples, 44100, endian="BIG")
+    assert audio.duration(tmp_path / "a.wav") == samples.size / 44100
+    assert caplog.text == ""
+
+
 def test_damage_in_the_middle_costs_only_itself(media: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     raw = bytearray((media / "a.flac").read_bytes())
     raw[len(raw) // 2 : len(raw) // 2 + 500] = bytes(500)

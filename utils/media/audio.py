@@ -27,6 +27,7 @@ from utils.core.facts import log_fact
 from utils.core.storage import retry_while_in_use, storage_errors
 from utils.media.arrays import Float32Array
 from utils.media.facts import AudioCutOff, AudioDamaged, AudioFileError, AudioProblem
+from utils.media.headers import has_frame_count, wav_size_ratio
 
 Samples = Float32Array
 NO_SAMPLES: Samples = np.zeros(0, np.float32)
@@ -37,8 +38,7 @@ SHORTEST_HOLE = 0.05  # seconds; shorter: rounding
 LONGEST_HOLE = 600.0  # longer: a broken timestamp
 LONGEST_OVERLAP = 1.0  # seconds by which a frame may repeat what is known; more: recordings joined into one file
 STREAM_TOLERANCE, CONTAINER_TOLERANCE = 0.1, 2.0  # seconds by which the length in a header may be wrong
-UNKNOWN_SIZE = 0x7FF00000  # bytes of a WAV
-MISSING_END = 0.3  # seconds that a header may count too many
+MISSING_END = 0.3  # seconds by which the length in a header may exceed what can be read
 COUNTED = frozenset({"wav", "w64", "flac", "aiff", "caf", "mov,mp4,m4a,3gp,3g2,mj2"})  # whose headers count the samples
 LARGEST_SAMPLE = 1e9  # a little over what 32 bits hold; far larger ones become infinite when resampled
 SAVED = (".wav", ".flac")
@@ -63,7 +63,7 @@ def probe(path: Path | str) -> AudioInfo:
     with _opened(Path(path)) as reader:
         rate = reader.rate
         end = reader.find_end()
-        stated = reader.counted()
+        stated = reader.counted_seconds()
     if end is None:
         with _opened(Path(path)) as reader:
             end = sum(part.size for part in reader.samples(0, None))
@@ -292,12 +292,13 @@ class _Reader:
             return float(self.stream.duration * self.tick)
         return (self.container.duration or 0) / av.time_base
 
-    def counted(self) -> float:
-        """Return the length in the header if that was counted; 0 if it is an estimate, from the size of the file."""
+    def counted_seconds(self) -> float:
+        """Return the length in the header if it was counted; 0 if it is an estimate, from the size of the file."""
         name = self.container.format.name
-        is_counted = name in COUNTED or (name == "mp3" and _has_frame_count(self.path))
-        seconds = float((self.stream.duration or 0) * self.tick)
-        return seconds * is_counted * (_stated_share(self.path) if name == "wav" else 1.0)
+        if not self.stream.duration or not (name in COUNTED or (name == "mp3" and has_frame_count(self.path))):
+            return 0.0
+        seconds = float(self.stream.duration * self.tick)
+        return seconds * wav_size_ratio(self.path) if name == "wav" else seconds
 
     def _end_after(self, seconds: float) -> int:
         """Decode from two seconds before a time to the end of the file."""
@@ -381,23 +382,6 @@ class _Reader:
             shortest = SHORTEST_HOLE
         if missing:
             log_fact(AudioDamaged(self.path, silence=missing / self.rate))
-
-
-def _has_frame_count(path: Path) -> bool:
-    """Return whether the first frame of an MP3 says how many there are."""
-    with path.open("rb") as file:
-        head = file.read(10)
-        tag = sum(byte << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=False))  # such as a picture
-        file.seek(10 + tag if head.startswith(b"ID3") else 0)
-        first = file.read(200)
-    return b"Xing" in first or b"Info" in first
-
-
-def _stated_share(path: Path) -> float:
-    """Return how much larger a WAV should be than it is; one written to a pipe states a size near 2 or 4 GB."""
-    with path.open("rb") as file:
-        size = 8 + int.from_bytes(file.read(8)[4:], "little")
-    return max(1.0, size / path.stat().st_size) if size < UNKNOWN_SIZE else 1.0
 
 
 def _mono(frame: av.AudioFrame) -> Samples:
