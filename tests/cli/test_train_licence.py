@@ -33,6 +33,17 @@ def test_consent_is_there_when_the_run_begins(
     assert licence_accepted(consent) == (expected == [True])
 
 
+@pytest.mark.parametrize("command", ["train", "download-model"])
+def test_the_variable_is_consent_where_nobody_can_type(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "1")
+    monkeypatch.setattr(paths, "LICENCE_CONSENT", tmp_path / "consent.json")
+    monkeypatch.setattr(runs, "start", lambda *_: runs.Start(runs.Run(tmp_path / "run"), "started"))
+    assert main([command, "--detach"]) == 0
+    assert not (tmp_path / "consent.json").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
