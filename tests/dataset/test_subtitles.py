@@ -173,6 +173,14 @@ def test_long_and_rare_names_are_those_of_speakers(tmp_path: Path, text: str) ->
     assert (second.speakers[0][:7], second.text) == ("Sara M.", "ለ")
 
 
+def test_a_voice_tag_leaves_nothing_in_the_text(tmp_path: Path) -> None:
+    (tmp_path / "talk.srt").write_text(srt("0-1 <v አበበ አለ>ሀ</v> | 1-2 <v [ሙዚቃ]>ለ</v>"), encoding="utf-8")
+    assert [(cue.speakers, cue.text) for cue in read_cues(tmp_path / "talk.srt")[0]] == [
+        (("አበበ አለ",), "ሀ"),
+        (("አበበ አለ",), "ለ"),
+    ]
+
+
 def test_a_turn_without_a_name_belongs_to_nobody(tmp_path: Path) -> None:
     (tmp_path / "talk.srt").write_text(srt("0-1 SARA: ሀ | 1-2 >> ለ | 2-3 ሐ"), encoding="utf-8")
     assert [cue.speakers for cue in read_cues(tmp_path / "talk.srt")[0]] == [("SARA",), (), ()]

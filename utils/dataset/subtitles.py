@@ -217,14 +217,18 @@ def _remove_tags(line: str) -> str:
 def _speech(lines: Iterable[str], labels: Counter[str]) -> str:
     spoken = (NOTE.sub(" ", line) for line in lines)
     unnamed = (LABEL.sub("", line) if _label(line) in labels else line for line in spoken)
-    return _strip(" ".join(line.split()) for line in unnamed)
+    return _strip(" ".join(line.replace(NAMED, " ").split()) for line in unnamed)
 
 
 def _label(line: str) -> str:
     """Return the name that opens a line."""
     match = LABEL.match(NOTE.sub(" ", line))
-    name = match[1] or match[2] if match else ""
-    return "" if SAYING.search(name) else name
+    if not match:
+        return ""
+    tagged, written = match.groups()
+    if tagged:
+        return tagged.strip()
+    return "" if SAYING.search(written) else written
 
 
 def _sort(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
