@@ -21,7 +21,7 @@ from utils.dataset.facts import Bad, Reason, TextsDiffer
 from utils.dataset.metadata import HEADER
 from utils.dataset.statistics import account
 from utils.dataset.store import Store
-from utils.media.facts import AudioFileError
+from utils.media.facts import AudioCutOff, AudioDamaged, AudioFileError
 from utils.recognition.facts import RecogniserError
 from utils.studio.paths import Project
 
@@ -183,6 +183,13 @@ def test_a_recording_with_a_known_text_is_one_clip_without_its_silence(project: 
     (clip,) = built(ScanResult((Recording(path, "s", "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው"),)), project).contents.clips.values()
     assert clip.span.start == pytest.approx(2 - SETTINGS.padding_seconds, abs=0.1)
     assert clip.status == "kept"
+
+
+def test_a_recording_whose_end_is_missing_is_named_with_its_other_damage(project: Project, tmp_path: Path) -> None:
+    path = recording(20.0, pauses=(0.7, 1.2), speech=generated()).save(tmp_path / "talk.flac")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size * 7 // 10])
+    source = built(ScanResult((Recording(path, "s", "ሰላም"),)), project).contents.files[str(path)]
+    assert [type(warning) for warning in source.warnings[:2]] == [AudioCutOff, AudioDamaged]
 
 
 def test_the_ledger_says_what_became_of_every_file(project: Project, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from utils.dataset.clip import Clip, Recording, Source, clip_id
 from utils.dataset.facts import CueDiffers
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.media.facts import AudioCutOff
 from utils.media.loudness import levelled
 from utils.media.rates import RATE
 from utils.recognition import levels, rumble, signal_checks, vad
@@ -50,9 +51,11 @@ def process_recording(
     Return the source with its length and warnings, and the clips one by one, so that a long recording needs little
     memory. A second recogniser is for comparison, also with a text that was given.
     """
-    with noting() as damage:
+    with noting() as at_end:
         seconds = audio.duration(recording.path)
+    with noting() as damage:
         speech = vad.speech_segments(recording.path, settings)
+    cut_off = [fact for fact in at_end if isinstance(fact, AudioCutOff)]  # any other damage is found again in the whole
     check = None if needs_transcription(recording) else check
     cues = list[Cue]()
     warnings = list[WarningFact]()
@@ -73,7 +76,7 @@ def process_recording(
     first = recogniser if needs_transcription(recording) else None
     if first or second:
         clips = _transcribed(clips, first, second, settings.language)
-    source = replace(source, seconds=seconds, warnings=(*recording.warnings, *damage[:1], *warnings))
+    source = replace(source, seconds=seconds, warnings=(*recording.warnings, *cut_off, *damage, *warnings))
     return source, (_finished(clip, samples, speech, settings) for clip, samples in clips)
 
 

@@ -26,7 +26,7 @@ import soxr
 from utils.core.facts import log_fact
 from utils.core.storage import retry_while_in_use, storage_errors
 from utils.media.arrays import Float32Array
-from utils.media.facts import AudioCutOff, AudioDamaged, AudioFileError, AudioProblem
+from utils.media.facts import AudioCutOff, AudioDamaged, AudioFileError, AudioGapsFilled, AudioProblem
 from utils.media.headers import has_frame_count, wav_size_ratio
 
 Samples = Float32Array
@@ -334,7 +334,7 @@ class _Reader:
                     raise AudioFileError(self.path, "rate_changes")
                 yield frame
         if damaged:
-            log_fact(AudioDamaged(self.path, packets=damaged))
+            log_fact(AudioDamaged(self.path, damaged))
 
     def _near(self, first: int) -> Iterator[av.AudioFrame]:
         """Yield frames from a little before a sample, by seeking where that pays."""
@@ -381,7 +381,7 @@ class _Reader:
             position += part.size
             shortest = SHORTEST_HOLE
         if missing:
-            log_fact(AudioDamaged(self.path, silence=missing / self.rate))
+            log_fact(AudioGapsFilled(self.path, missing / self.rate))
 
 
 def _mono(frame: av.AudioFrame) -> Samples:

@@ -40,8 +40,14 @@ class AudioDamaged(WarningFact):
     """Parts of a file cannot be decoded: they are left out, or silent."""
 
     path: Path
-    packets: int = 0
-    silence: float = 0.0  # seconds
+    packets: int
+
+
+class AudioGapsFilled(WarningFact):
+    """Silence stands for what is missing within a file."""
+
+    path: Path
+    seconds: float
 
 
 class AudioCutOff(WarningFact):
