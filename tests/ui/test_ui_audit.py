@@ -49,7 +49,7 @@ def isolated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("subprocess.Popen", start_nothing)
     monkeypatch.setattr(paths, "MODELS", tmp_path / "models")
     monkeypatch.setattr(paths, "LICENCE_CONSENT", tmp_path / "consent.json")
-    monkeypatch.setattr(downloads, "needs_consent", lambda: False)
+    monkeypatch.setattr(downloads, "needs_consent", lambda _: False)
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 

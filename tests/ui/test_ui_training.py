@@ -17,7 +17,7 @@ from utils.config import TrainConfig
 from utils.core import monitor
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Optimization
-from utils.studio import runs, training_checks
+from utils.studio import paths, runs, training_checks
 from utils.studio.paths import CONFIGS, Project
 from utils.studio.run_history import HistoryCache, RunHistory
 from utils.studio.run_state import State
@@ -27,6 +27,7 @@ from utils.ui.settings_form import SettingsForm
 from utils.ui.tabs.training import render, settings
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import CheckpointInfo
+from utils.xtts.hub import VARIABLE
 
 HTML = "<img src=x onerror=alert(1)>"
 TINY = {"version": "tiny"}
@@ -82,7 +83,8 @@ def test_a_blocked_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def reason(**values: str) -> str:
         return settings.start_blocked(project, TINY | values)
 
-    monkeypatch.setattr(settings, "needs_consent", lambda: True)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(paths, "LICENCE_CONSENT", tmp_path / "consent.json")
     project = Project(tmp_path)
     assert "metadata_train.csv" in reason()
     write_dataset(project.dataset, train=2, held_back=1, seconds=0.5)

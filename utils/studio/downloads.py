@@ -12,9 +12,9 @@ from utils.studio import paths, runs
 from utils.studio.disk_usage import size_of
 from utils.studio.facts import InputError, RunActiveError
 from utils.studio.projects import downloads_project
-from utils.xtts.facts import ConsentFixedError
+from utils.xtts.facts import ConsentFixedError, LicenceError
 from utils.xtts.files import HUB_FILES, TINY
-from utils.xtts.hub import VARIABLE, accept_licence, download, file_info, licence_accepted, require_licence
+from utils.xtts.hub import LICENCE, VARIABLE, accept_licence, download, file_info, licence_accepted
 
 LICENCE_FILE = "LICENSE.txt"  # beside the model on the hub
 VERB = "download-model"
@@ -34,14 +34,16 @@ class StoredModel(NamedTuple):
         return self.files == len(HUB_FILES)
 
 
-def needs_consent() -> bool:
-    return not licence_accepted(paths.LICENCE_CONSENT)
+def needs_consent(version: str, custom_model: str = "") -> bool:
+    """Return whether this is a published model whose licence is not accepted yet."""
+    is_published = version != TINY and not custom_model.strip()
+    return is_published and not licence_accepted(paths.LICENCE_CONSENT)
 
 
 def require_consent(version: str, custom_model: str = "") -> None:
-    """Refuse to use a published model as long as its licence is not accepted."""
-    if version != TINY and not custom_model.strip():
-        require_licence(paths.LICENCE_CONSENT)
+    """Refuse a published model as long as its licence is not accepted."""
+    if needs_consent(version, custom_model):
+        raise LicenceError(LICENCE, VARIABLE)
 
 
 def give_consent(name: str = "") -> None:
@@ -87,9 +89,8 @@ def available_actions(model: StoredModel, run: runs.Run | None) -> list[str]:
     """Return what can be done with a version; ``run`` is the last download."""
     if run and run.current_state().status in runs.ACTIVE:
         return ["pause", "cancel"] if version_of(run) == model.version else []
-    is_allowed = model.version == TINY or not needs_consent()
     can = {
-        "download": is_allowed and not model.is_whole,
+        "download": not needs_consent(model.version) and not model.is_whole,
         "cancel": run is not None and model.is_begun,
         "delete": model.version != TINY and bool(model.files or model.is_begun),
     }

@@ -101,9 +101,8 @@ def _problem_item(problem: SettingProblem) -> tuple[str, str]:
 
 
 def needs_licence(values: Values) -> bool:
-    """Tell whether the licence of the published model still has to be accepted."""
-    is_published = values.get("version") != TINY and not str(values.get("custom_model") or "").strip()
-    return is_published and needs_consent()
+    """Return whether the licence of the chosen model still has to be accepted."""
+    return needs_consent(str(values.get("version")), str(values.get("custom_model") or ""))
 
 
 def start(project: Project, values: Values, before: Callable[[], object]) -> runs.Start:
