@@ -129,8 +129,9 @@ def test_speakers_can_be_renamed(dataset: Dataset, folder: Path, capsys: Capture
 
 
 def test_a_speaker_can_be_left_out(dataset: Dataset, folder: Path, capsys: Capture) -> None:
-    assert dataset("exclude", "--speaker", "nobody") == 1
-    assert "Speakers: speaker." in capsys.readouterr().err
+    for words, refusal in ([], "No clip is chosen."), (["--speaker", "nobody"], "Speakers: speaker."):
+        assert dataset("exclude", *words) == 1
+        assert refusal in capsys.readouterr().err
     before = len(load_dataset(folder).kept)
     assert dataset("exclude", "--speaker", "speaker") == 0
     assert (capsys.readouterr().out, load_dataset(folder).kept) == (f"Excluded {before} clips.\n", [])

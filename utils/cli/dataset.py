@@ -216,11 +216,16 @@ def export(folder: Path, arguments: argparse.Namespace) -> None:
 
 def exclude(folder: Path, arguments: argparse.Namespace) -> None:
     """Exclude clips, by their ids or all of a speaker."""
-    kept = load_dataset(folder).kept
-    chosen = [clip.id for clip in kept if clip.speaker == arguments.speaker]
-    if not chosen and (arguments.speaker or not arguments.clips):
-        raise EditError("no_speaker", wording.join_list(sorted({clip.speaker for clip in kept})))
-    change = editor.exclude(folder, [*arguments.clips, *chosen], arguments.reason)
+    names = list[str](arguments.clips)
+    if arguments.speaker is not None:
+        kept = load_dataset(folder).kept
+        of_speaker = [clip.id for clip in kept if clip.speaker == arguments.speaker]
+        if not of_speaker:
+            raise EditError("no_speaker", wording.join_list(sorted({clip.speaker for clip in kept})))
+        names += of_speaker
+    if not names:
+        raise EditError("nothing_chosen")
+    change = editor.exclude(folder, names, arguments.reason)
     print(f"Excluded {len(change.clips)} clips.")
 
 

@@ -78,7 +78,7 @@ def describe(thing: Fields | Enum | BaseException) -> str:
         plain = field_values(thing)
         reasons = {field: text(key, plain) for field, key in reason_ids(thing).items() if key in rows()}
         said = text(name, plain | reasons).rstrip()  # its last gap may be empty
-        path = plain.get("path")  # which an error about the file names again
+        path = plain.get("path")  # an error about the same file begins with it again: say it once
         return said.replace(f"{path}: {path} ", f"{path} ").replace(f"{path}፦ {path} ", f"{path} ")
     return repr(thing) if isinstance(thing, Fields) else f"{name}: {thing}"
 

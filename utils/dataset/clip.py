@@ -47,7 +47,7 @@ class Clip:
 
     @property
     def is_doubted(self) -> bool:
-        """Whether it is in use, and a person should listen to it because of its reason."""
+        """Whether it is in use although its text may be wrong, as its reason says."""
         return self.status == "kept" and self.reason not in {None, "approved"}
 
     def excluded(self, reason: Reason, note: str = "") -> "Clip":

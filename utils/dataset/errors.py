@@ -95,6 +95,7 @@ class EditError(DataError):
         "no_recording",
         "speaker_name",
         "no_speaker",
+        "nothing_chosen",
         "not_changed",
         "made_by_edit",
         "nothing_to_undo",

@@ -32,7 +32,7 @@ MOSTLY = 0.8  # share of the clips that follow a pattern
 FEW = 4
 FOREIGN = 0.5
 LIKELIEST = 0.2
-LIKELIER = 0.4  # by how much another text must fit a clip better in a small project, where no right clip has one
+LIKELIER = 0.4  # by how much another text must fit a clip better in a small project; no right clip has such a text
 
 Given = Sequence[tuple[Recording, str]]  # with content hashes
 Pairs = Mapping[int, int]  # from a clip to the text that fits it, by their numbers
@@ -65,8 +65,8 @@ def find_fitting_texts(
 ) -> Pairing:
     """Compare the texts of a list with all its clips, if a sample of them gives reason to.
 
-    Only recordings that are one clip are compared. Few texts that fit others are left alone, except in a small
-    project, where other limits find few wrong ones.
+    Only recordings that are one clip are compared. A few texts that fit other clips are left alone, except in a small
+    project, where the check of single texts finds few wrong ones.
     """
     listed = [(recording, content) for recording, content in given if recording.text and not recording.cues]
     if len(listed) < MIN_CLIPS:

@@ -123,7 +123,7 @@ class TextCheck:
     def judge(self, clip: Clip, samples: Samples) -> Clip:
         """Return a clip with its words, excluded where its text does not match; it is heard alone, as in lessons.
 
-        If a project has few clips, one with weak signs of an error stays in use, with the reason to listen to it.
+        In a small project, a clip with only weak signs of an error stays in use, with the reason to listen to it.
         """
         model = self._models()[side(clip.recording, clip.span.middle)]
         aligned = align(emit(model, audio.resample(samples, PROJECT_RATE, RATE)), self.units.words(clip.text))

@@ -18,7 +18,7 @@ FOUND = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # shares of wrong texts to find, the b
 MAX_WRONG = 0.6  # share of the texts of a project; with more, nothing can be said
 OTHERS = 4  # texts of other clips that each clip is compared with
 MIN_CLIPS = 12  # fewer say nothing about a project
-SMALL = 40  # clips; in fewer, weak right clips reach the limits too
+SMALL = 40  # clips; with fewer, right clips that match poorly pass the limits too
 NEAR = 0.6  # below the limit of a small project: none of 395 right texts scores lower, see benchmarks/log.md
 MAX_MISSED = 0.31  # share of wrong texts; with more, the recogniser cannot judge
 # Weaker signs of an error are not taken for one: of 515 right clips of 14 readers who were new to the recogniser, 1.2 %

@@ -232,7 +232,7 @@ def _mark_failed(run: Run, error: AmharicTtsError) -> None:
 def stop_and_save(run: Run) -> bool:
     """Request that a run saves and stops at its next step; a queued one leaves the queue.
 
-    False: it has ended, or was queued.
+    Return whether it will do so; a run that had ended, or was queued, will not.
     """
     if _leave_queue(run) or run.current_state().status not in ACTIVE:
         return False

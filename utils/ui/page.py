@@ -325,7 +325,8 @@ class Panel:
     def render(self, request: PanelRequest) -> str:
         """Return the HTML with its turn and project.
 
-        By the turn, the browser detects an answer to a tick that a click overtook; by the project, what is of another.
+        The turn shows the browser that a click has overtaken the answer to a tick; the project, which panels still show
+        another one.
         """
         try:
             html = self.render_html(request)

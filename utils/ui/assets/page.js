@@ -158,7 +158,7 @@ window.ask = (question, yes, no) => new Promise((resolve) => {
   dialog.showModal();
 });
 
-// Marks the panels that show the open project: the others show another one still, or nothing yet.
+// Marks the panels that show the open project. The others still show another one, or nothing yet.
 window.openProject = (name = document.body.dataset.project) => {
   document.body.dataset.project = name ?? "";
   for (const panel of document.querySelectorAll("[data-project]:not(body)")) panel.classList.toggle("fresh", Boolean(name) && panel.dataset.project === name);
