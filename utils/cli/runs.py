@@ -24,6 +24,7 @@ from utils.studio.runs import Run
 from utils.training.facts import Train
 from utils.xtts import checkpoints
 
+DETACH = "return immediately; the run continues in the background"
 ACTIONS = ("list", "show", "watch", "note", "stop", "resume", "delete")
 POLL_SECONDS = 0.2
 STOPPING_SECONDS = 0.5  # that a run with nothing to save has to end by itself
@@ -54,12 +55,8 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 def add_following(parser: argparse.ArgumentParser, config: type[Config]) -> None:
     """Add the flags of a command that starts a run with these settings and follows it."""
     add_json(parser)
-    add_detach(parser)
+    parser.add_argument("--detach", action="store_true", help=DETACH)
     add_flags(parser, config)
-
-
-def add_detach(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list")
     parser.add_argument("name", nargs="?", default="", help="name of the run; not needed for list")
     add_json(parser)
-    add_detach(parser)
+    parser.add_argument("--detach", action="store_true", help=f"with resume: {DETACH}")
     parser.add_argument(
         "text", nargs="?", default="", help="with note: what to write; its first line is shown in lists"
     )

@@ -104,7 +104,7 @@ def refilter(request: PanelRequest, config: DatasetConfig, *, apply: bool = Fals
 
 
 def show_command(request: PanelRequest, config: DatasetConfig) -> str:
-    return views.code(f"{command_line(VERB, config)} --project {request.name}")
+    return views.code(f"{command_line(VERB, config)} --project {request.project.argument}")
 
 
 def _render_tools(request: PanelRequest) -> str:
