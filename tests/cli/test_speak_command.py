@@ -58,6 +58,12 @@ def test_the_newest_model_is_looked_for_among_the_projects_that_are_named(tmp_pa
     assert f"{tmp_path} has no finished model" in capsys.readouterr().err
 
 
+def test_a_sound_file_is_no_folder_with_projects(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["speak", "ሰላም", "--output", str(tmp_path / "hello.wav")]) == 1
+    assert f"Use --out {tmp_path / 'hello.wav'}." in capsys.readouterr().err
+    assert not (tmp_path / "hello.wav").exists()
+
+
 def test_a_file_becomes_sound_captions_and_chapters(speak: Speak, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "book.md").write_text("# ምዕራፍ አንድ\n\nሰላም ለዓለም። እንዴት ነህ?\n\n🙂", encoding="utf-8")
     words = ["--file", "book.md", "--out", "book.wav", "--captions", "book.srt", "--chapters", "book.json"]

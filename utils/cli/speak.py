@@ -30,12 +30,12 @@ from utils.core.wording import describe
 from utils.dataset.documents import read_document
 from utils.dataset.subtitles import read_cues
 from utils.media.audio import Samples
-from utils.media.encoding import format_of, to_pcm16, wav_header, write_audio
+from utils.media.encoding import AUDIO_FORMATS, format_of, to_pcm16, wav_header, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import Flag, WordsFound
 from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
 from utils.speech.types import Sentence, Speech, Utterance
-from utils.studio.facts import InputError
+from utils.studio.facts import InputError, UsageError
 from utils.studio.loading import chosen_voice
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     config = read_flags(arguments, SpeechConfig)
+    if arguments.output.suffix.lower() in AUDIO_FORMATS:
+        raise UsageError("file_as_output", str(arguments.output))
     if arguments.srt:
         return dub(arguments, config)
     text = read_input(arguments)

@@ -173,6 +173,7 @@ class StudioError(AmharicTtsError):
         "no_download",
         "built_in",
         "renamed_twice",
+        "file_as_output",
         "no_training_clips",
         "no_recording",
         "one_voice",
