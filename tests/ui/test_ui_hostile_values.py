@@ -4,10 +4,12 @@
 """
 
 import contextlib
+import gc
 import http.client
 import json
 import os
 import random
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,7 +17,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.ui import inside
+from utils import ui
 from utils.studio import projects
+from utils.ui.page import Panel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -81,21 +85,31 @@ class Endpoint(NamedTuple):
 class Endpoints(NamedTuple):
     address: inside.Address
     all: list[Endpoint]
+    acts: list[str]  # what the buttons of the page do
+    fields: list[str]  # what they send with it
 
-    def send(self, endpoint: Endpoint, data: object, sent: object = None) -> str:
-        """Call an endpoint; return what went wrong."""
+    @property
+    def panels(self) -> list[Endpoint]:
+        return [endpoint for endpoint in self.all if endpoint.name.startswith("_act")]
+
+    def answer(self, endpoint: Endpoint, data: object, sent: object = None) -> tuple[int, str]:
+        """Call an endpoint."""
         body = json.dumps({"fn_index": endpoint.id, "data": data, "session_hash": "a", "event_data": sent})
         headers = self.address.headers | {"Content-Type": "application/json"}
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.address.port, timeout=60)) as line:
             line.request("POST", "/gradio_api/run/predict", body.encode(), headers)
             response = line.getresponse()
-            answer = response.read().decode()
-        is_answered = response.status == 200 or (400 <= response.status < 500 and answer)
+            return response.status, response.read().decode()
+
+    def problem(self, endpoint: Endpoint, data: object, sent: object = None) -> str:
+        """Call an endpoint; return what went wrong."""
+        status, answer = self.answer(endpoint, data, sent)
+        is_answered = status == 200 or (400 <= status < 500 and answer)
         return "" if is_answered and "Internal error" not in answer else f"{endpoint.name} {data!r:.200}: {answer:.200}"
 
     def problems(self, calls: Iterable[tuple[Any, ...]]) -> list[str]:
         """Make calls, each an endpoint and what it is sent; return what went wrong."""
-        return [problem for call in calls if (problem := self.send(*call))]
+        return [problem for call in calls if (problem := self.problem(*call))]
 
 
 @pytest.fixture(scope="module")
@@ -110,8 +124,14 @@ def endpoints(output: Path) -> Iterator[Endpoints]:
         values = {widget["id"]: widget["props"].get("value") for widget in config["components"]}
         values |= {w["id"]: "voice" for w in config["components"] if w["props"].get("elem_id") == "project"}
         listed = [event for event in config["dependencies"] if event["backend_fn"]]
+        sources = "".join(path.read_text(encoding="utf-8") for path in Path(ui.__file__).parent.rglob("*.py"))
         yield Endpoints(
-            address, [Endpoint(e["id"], e["api_name"], [values[number] for number in e["inputs"]]) for e in listed]
+            address,
+            [Endpoint(e["id"], e["api_name"], [values[number] for number in e["inputs"]]) for e in listed],
+            sorted({act for panel in gc.get_objects() if isinstance(panel, Panel) for act in panel.actions}),
+            sorted(
+                set(re.findall(r'\.(?:text|number|get|typed_on)\("(\w+)"', sources)) - {"path"}
+            ),  # gradio's, for a file
         )
 
 
@@ -147,8 +167,43 @@ def test_no_endpoint_fails_at_random_hostile_values(endpoints: Endpoints) -> Non
     for number in range(CALLS):
         endpoint = endpoints.all[number % len(endpoints.all)]
         data = [hostile(value, rng) if rng.random() < 0.3 else value for value in endpoint.usual]
-        calls.append((endpoint, data, hostile({"act": "open", "path": "voice"}, rng)))
+        calls.append((endpoint, data, hostile({"act": "open", "of": "voice"}, rng)))
     assert endpoints.problems(calls) == []
+
+
+def test_no_button_fails_at_random_values_of_the_right_kind(endpoints: Endpoints) -> None:
+    rng = random.Random(SEED)
+    calls = []
+    for _ in range(CALLS):
+        endpoint = rng.choice(endpoints.panels)
+        data = [of_its_kind(value, rng) if rng.random() < 0.1 else value for value in endpoint.usual]
+        sent = {name: of_its_kind("", rng) for name in rng.sample(endpoints.fields, 6)}
+        calls.append((endpoint, data, sent | {"act": rng.choice(endpoints.acts)}))
+    assert endpoints.problems(calls) == []
+
+
+def test_no_panel_shows_html_that_was_sent(endpoints: Endpoints) -> None:
+    sent = dict.fromkeys(endpoints.fields, "<i>sent</i>")
+    answers = [endpoints.answer(panel, panel.usual, sent) for panel in endpoints.panels]
+    assert {status for status, _ in answers} == {200}
+    assert [answer for _, answer in answers if "<i>sent" in answer] == []
+
+
+def of_its_kind(value: Any, rng: random.Random) -> Any:
+    """Replace a value by one that passes the page's check of kinds, so that a handler gets it."""
+    match value:
+        case bool():
+            return not value
+        case str():
+            texts = [text for text in ANYTHING + WORST if isinstance(text, str)]
+            return rng.choice([*texts, "voice", "sample", "1", "-1", "1e308", "nan", "am", "/etc/passwd"])
+        case int() | float():
+            return rng.choice([0, -1, 0.5, 2**63, -(10**20), 1e308])
+        case list():
+            return [of_its_kind(item, rng) for item in value] * rng.choice([0, 1, 3])
+        case dict():
+            return {key: of_its_kind(item, rng) if rng.random() < 0.3 else item for key, item in value.items()}
+    return value
 
 
 def hostile(value: Any, rng: random.Random) -> Any:

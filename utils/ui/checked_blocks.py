@@ -1,6 +1,7 @@
 """The blocks of the page, which refuse values of another kind than a browser sends, before any handler sees them."""
 
 import contextlib
+import json
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
@@ -23,6 +24,7 @@ class CheckedBlocks(gr.Blocks):
     async def process_api(self, *given: Any, **options: Any) -> dict[str, Any]:  # noqa: ANN401  # gradio's own
         if sent := options.get("event_data"):
             with refusing():
+                require_characters(sent._data)  # noqa: SLF001
                 check_all_files_in_cache(sent._data)  # noqa: SLF001
         return await super().process_api(*given, **options)
 
@@ -34,6 +36,7 @@ class CheckedBlocks(gr.Blocks):
         **options: Any,  # noqa: ANN401
     ) -> list[Any]:
         with refusing():
+            require_characters(inputs)
             require_kinds(block_fn.inputs, inputs)
             processed: list[Any] = await super().preprocess_data(block_fn, inputs, *given, **options)
         return processed
@@ -46,6 +49,11 @@ def refusing() -> Iterator[None]:
     except MALFORMED as error:
         refusal = UsageError("malformed")
         raise gr.Error(escape(str(refusal)), print_exception=False) from error
+
+
+def require_characters(sent: object) -> None:
+    """Raise ValueError for half a character, which JSON can name, but no file or answer can contain."""
+    json.dumps(sent, ensure_ascii=False, default=str).encode()
 
 
 def require_kinds(blocks: Sequence[Block], values: Sequence[object]) -> None:

@@ -260,7 +260,8 @@ class Panel:
 
     An action is given all fields of the panel, and the values of the widgets in ``reads`` under their names. It may
     return updates of ``outputs`` and, by name, other values of the fields. Without an action of its name, a button only
-    sends the fields. Actions of a panel run one after the other.
+    sends the fields. A name that starts with an underscore is the page's own: a browser cannot send its value. Actions
+    of a panel run one after the other.
     """
 
     def __init__(
@@ -301,7 +302,8 @@ class Panel:
 
     def _act(self, event: gr.EventData, seen: Any, project: str, *read: Any) -> list[Any]:  # noqa: ANN401
         data = event._data  # noqa: SLF001  # what the browser sent, under any name
-        sent = data if isinstance(data, dict) else {}
+        fields = data if isinstance(data, dict) else {}
+        sent = {name: value for name, value in fields.items() if not str(name).startswith("_")}
         request = self.request(seen, project, *read, **sent)
         action = self.actions.get(str(sent.get("act")))
         updates = (action and action(request)) or {}

@@ -160,9 +160,9 @@ def check_action(
 
     def act(request: PanelRequest) -> Updates:
         try:
-            return {"found": check(request, read(request.fields.get("settings", {}), request.project))}
+            return {"_found": check(request, read(request.fields.get("settings", {}), request.project))}
         except AmharicTtsError as error:
-            return {"found": explain(error)}
+            return {"_found": explain(error)}
 
     return act
 

@@ -111,4 +111,4 @@ def _render_tools(request: PanelRequest) -> str:
     can_filter = Store(request.project.dataset).exists
     filters = ("data.preview_filters", "data.rerun_filters") if can_filter else ()
     buttons = views.row(views.buttons(*filters, "common.show_command"))
-    return views.details("data.tools", buttons + request.text("found"), "more-tools")
+    return views.details("data.tools", buttons + request.text("_found"), "more-tools")

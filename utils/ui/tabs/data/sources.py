@@ -65,7 +65,7 @@ def _render(request: PanelRequest) -> str:
     buttons = [button("add", "data.add")]
     if _is_new(project):
         buttons.append(button("sample", "data.use_sample", "primary"))
-    return row(entered, *buttons) + request.text("message") + render.sources(project)
+    return row(entered, *buttons) + request.text("_message") + render.sources(project)
 
 
 def _is_new(project: Project) -> bool:
@@ -86,7 +86,7 @@ def _upload(request: PanelRequest, files: Sequence[str]) -> Updates:
     saved = uploads.save_uploads(request.project, files, kind)
     added = render.understood(saved.names)
     errors = (describe_error(error) for error in saved.errors)
-    return {"message": message_box("success", added) + message_box("error", *errors)}
+    return {"_message": message_box("success", added) + message_box("error", *errors)}
 
 
 def _add(request: PanelRequest) -> Updates:
@@ -101,8 +101,8 @@ def _add(request: PanelRequest) -> Updates:
         found = "".join(dict.fromkeys(render.preview(look) for look in looks))
         uploads.add_input(request.project, text)
     except AmharicTtsError as error:  # what was entered stays, to be corrected
-        return {"message": error_box(error)}
-    return {"message": message_box("success", render.understood(names)) + found, "added": text}
+        return {"_message": error_box(error)}
+    return {"_message": message_box("success", render.understood(names)) + found, "added": text}
 
 
 def _remove(request: PanelRequest) -> Updates:
@@ -111,12 +111,12 @@ def _remove(request: PanelRequest) -> Updates:
         uploads.remove_uploads(request.project, [name], kind)
     else:
         uploads.remove_input(request.project, name)
-    return {"message": message_box("success", t("data.source_removed", name=name))}
+    return {"_message": message_box("success", t("data.source_removed", name=name))}
 
 
 def _too_large(request: PanelRequest, limit: int) -> Updates:
     """Refuse a file as the browser did, in plain words."""
-    return {"message": error_box(InputError("too_large", request.text("name"), views.gigabytes(limit)))}
+    return {"_message": error_box(InputError("too_large", request.text("name"), views.gigabytes(limit)))}
 
 
 def _use_sample(request: PanelRequest) -> Updates:
@@ -166,7 +166,7 @@ def connect_microphone(panel: Panel, section: gr.Accordion, microphone: gr.Audio
             return [gr.skip(), panel.show(request, _save_take(request, Path(path)))]
         except AmharicTtsError as error:  # the sentence stays for another try
             reason = t("data.take_rejected", reason=describe_error(error))
-            return [None, panel.show(request, {"take": message_box("error", reason)})]
+            return [None, panel.show(request, {"_result": message_box("error", reason)})]
 
     panel.page.on(section.expand, begin, panel.inputs, panel.html, **QUEUED_EVENT)
     inputs, outputs = [microphone, *panel.inputs], [microphone, panel.html]
@@ -174,16 +174,16 @@ def connect_microphone(panel: Panel, section: gr.Accordion, microphone: gr.Audio
 
 
 def _next_sentence(request: PanelRequest, *skipped_now: str) -> Updates:
-    skipped = [*request.fields.get("skipped", []), *skipped_now]
+    skipped = [*request.fields.get("_skipped", []), *skipped_now]
     prompt = voice_recordings.next_sentence(_read_sentences(request.project), skipped)
     done = "" if prompt else message_box("success", "data.all_prompts_read")
-    return {"prompt": prompt, "sentence": prompt, "is_saved": False, "take": done, "skipped": skipped}
+    return {"prompt": prompt, "sentence": prompt, "_is_saved": False, "_result": done, "_skipped": skipped}
 
 
 def _undo_take(request: PanelRequest) -> Updates:
     take = voice_recordings.undo_last(request.project.recordings)
     notify("data.take_removed", name=take.path.stem)
-    return {"prompt": take.text, "is_saved": False, "take": ""}
+    return {"prompt": take.text, "_is_saved": False, "_result": ""}
 
 
 def _save_take(request: PanelRequest, path: Path) -> Updates:
@@ -194,21 +194,21 @@ def _save_take(request: PanelRequest, path: Path) -> Updates:
     uploads.add_input(request.project, uploads.project_input(uploads.TAKES))
     saved = t("data.take_saved", name=take.path.stem, seconds=f"{take.seconds:.1f}")
     warning = message_box("warning", "data.too_loud" if take.is_too_loud else "")
-    return {"is_saved": True, "take": message_box("success", saved) + warning}
+    return {"_is_saved": True, "_result": message_box("success", saved) + warning}
 
 
 def _render_recording(request: PanelRequest) -> str:
     takes = voice_recordings.takes(request.project.recordings)
     prompt = request.text("prompt")
     sentence = views.text_area("sentence", "data.prompt", "data.prompt_hint", prompt, prompt or "-")
-    actions = {"next": not prompt or bool(request.fields.get("is_saved")), "skip": bool(prompt), "undo": bool(takes)}
+    actions = {"next": not prompt or bool(request.fields.get("_is_saved")), "skip": bool(prompt), "undo": bool(takes)}
     buttons = (
         button(action, f"data.{action}_sentence", "primary" if action == "next" else "")
         for action, is_possible in actions.items()
         if is_possible
     )
     progress = render.recording_progress(voice_recordings.progress(takes))
-    return note("data.recording_hint") + sentence + request.text("take") + row(*buttons) + progress
+    return note("data.recording_hint") + sentence + request.text("_result") + row(*buttons) + progress
 
 
 def _read_sentences(project: Project) -> list[str]:

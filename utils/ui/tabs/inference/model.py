@@ -227,7 +227,7 @@ def build_voice(context: Context) -> None:
 def find_clips(request: PanelRequest) -> Updates:
     """Score the clips of the dataset as a voice."""
     scored = reference_clips.score_clips(reference_clips.candidates(request.project))
-    return {"scored": sorted(scored, key=lambda clip: -clip.score)}
+    return {"_scored": sorted(scored, key=lambda clip: -clip.score)}
 
 
 def voice_inputs() -> tuple[gr.File, gr.Audio]:
@@ -275,5 +275,5 @@ def _reference(request: PanelRequest) -> str:
 
 def scored_clips(request: PanelRequest) -> list[reference_clips.ScoredClip]:
     """Return the clips of the dataset that suit as a voice, the best first, once they were looked for."""
-    scored: list[reference_clips.ScoredClip] = request.fields.get("scored") or []
+    scored: list[reference_clips.ScoredClip] = request.fields.get("_scored") or []
     return scored

@@ -204,7 +204,7 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Action]:
     def again(request: PanelRequest) -> Updates:
         take, text = takes.load(request.project, request.text("take")), request.text("words")
         number, settings = _sentence_number(take, request.text("sentence")), config(request.fields)
-        return {"new": NewSentence(context.session, request.project, take, number, text, settings)}
+        return {"_new": NewSentence(context.session, request.project, take, number, text, settings)}
 
     def accept(request: PanelRequest) -> Updates:
         new = _new_sentence(request, request.text("take"), request.text("sentence"))
@@ -217,7 +217,7 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Action]:
 
 
 def stop_sentence(request: PanelRequest) -> None:
-    if isinstance(new := request.fields.get("new"), NewSentence):
+    if isinstance(new := request.fields.get("_new"), NewSentence):
         new.request.cancel()
 
 
@@ -255,7 +255,7 @@ def _attempt(new: NewSentence, piece: TakeSentence) -> str:
 
 def _new_sentence(request: PanelRequest, take: str, number: object) -> NewSentence | None:
     """Return the sentence that is spoken again, if it is this one."""
-    new = request.fields.get("new")
+    new = request.fields.get("_new")
     return new if isinstance(new, NewSentence) and (new.take, str(new.number)) == (take, str(number)) else None
 
 

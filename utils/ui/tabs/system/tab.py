@@ -43,10 +43,10 @@ def build_computer(page: PageContext) -> None:
 
     def doctor(*words: str) -> dict[str, list[Finding]]:
         # in a child process, because the page must not load torch
-        return {"findings": query(["-m", "utils", "doctor", "--json", *words], read_findings, timeout=DOCTOR_TIMEOUT)}
+        return {"_findings": query(["-m", "utils", "doctor", "--json", *words], read_findings, timeout=DOCTOR_TIMEOUT)}
 
     def render(request: PanelRequest) -> str:
-        found = request.fields.get("findings")
+        found = request.fields.get("_findings")
         tests = ["system.run_diagnostics"]
         if monitor.read_once(page.output).gpu_name:
             tests.append("system.test_gpu")

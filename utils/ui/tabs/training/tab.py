@@ -21,7 +21,7 @@ from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, build_advanced, notify
 from utils.ui.run_panel import command_status, stop_action
-from utils.ui.settings_form import check_action
+from utils.ui.settings_form import check_action, values_of
 from utils.ui.tabs.training import render
 from utils.ui.tabs.training import settings as train
 from utils.ui.tabs.training.selected_run import (
@@ -74,7 +74,7 @@ def build_licence(page: PageContext, settings: gr.HTML) -> None:
         notify("common.consent_saved")
 
     def show(request: PanelRequest) -> str:
-        if not needs_licence(request.fields.get("settings") or {}):
+        if not needs_licence(values_of(request.fields.get("settings"))):
             return ""
         button = views.button("accept", "training.accept_licence", "primary")
         notice = views.message_box("warning", "training.licence_notice", "training.accept_licence_hint")
@@ -97,7 +97,7 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
             "training.show_command",
             "training.save_settings",
         )
-        return views.details("training.checks", views.row(buttons) + status + request.text("found"), "more-checks")
+        return views.details("training.checks", views.row(buttons) + status + request.text("_found"), "more-checks")
 
     reads = {"settings": settings}
     Panel(page, "checks", show, actions | stop_action(MEMORY_TEST), reads=reads, show_progress="minimal")
