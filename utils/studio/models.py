@@ -4,6 +4,7 @@ The libraries below know no folders but those that they are given. Nothing here 
 """
 
 import difflib
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -224,7 +225,7 @@ def tokenizer_of(model: str) -> Tokenizer:
     if not model.strip():
         raise UsageError("no_model")
     folder = expand_home(model)
-    if not (folder / VOCABULARY_FILE).is_file():
+    if not os.path.isfile(folder / VOCABULARY_FILE):  # noqa: PTH113  # no error for a name that is too long
         raise UsageError("not_loaded")
     return _open_tokenizer(folder / VOCABULARY_FILE, folder / SETTINGS_FILE)
 
