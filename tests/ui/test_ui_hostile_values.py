@@ -124,14 +124,15 @@ def endpoints(output: Path) -> Iterator[Endpoints]:
         values = {widget["id"]: widget["props"].get("value") for widget in config["components"]}
         values |= {w["id"]: "voice" for w in config["components"] if w["props"].get("elem_id") == "project"}
         listed = [event for event in config["dependencies"] if event["backend_fn"]]
+        # by type: an object that is asked for its class may be a reference to one that is gone
+        panels = [each for each in gc.get_objects() if issubclass(type(each), Panel)]
         sources = "".join(path.read_text(encoding="utf-8") for path in Path(ui.__file__).parent.rglob("*.py"))
+        fields = set(re.findall(r'\.(?:text|number|get|typed_on)\("(\w+)"', sources))
         yield Endpoints(
             address,
             [Endpoint(e["id"], e["api_name"], [values[number] for number in e["inputs"]]) for e in listed],
-            sorted({act for panel in gc.get_objects() if isinstance(panel, Panel) for act in panel.actions}),
-            sorted(
-                set(re.findall(r'\.(?:text|number|get|typed_on)\("(\w+)"', sources)) - {"path"}
-            ),  # gradio's, for a file
+            sorted({act for panel in panels for act in panel.actions}),
+            sorted(fields - {"path"}),  # which gradio takes for a file
         )
 
 
