@@ -62,7 +62,9 @@ def unused() -> list[str]:
     known = texts | {*_wordings(), *_members(), *_field_ids(), *(kind.__name__ for kind in ERRORS.values())}
 
     def is_used(name: str) -> bool:
-        shorter = (name.removesuffix(end) for end in (".cure", ".plain", "_hint", "_one") if name.endswith(end))
+        shorter = (
+            name.removesuffix(end) for end in (".cure", ".plain", ".names_path", "_hint", "_one") if name.endswith(end)
+        )
         filled = (match for pattern in patterns if (match := pattern.fullmatch(name)))
         parts = ([part for gap in match.groups() for part in gap.split(".")] for match in filled)
         return name in known or any(map(is_used, shorter)) or any(map(texts.issuperset, parts))

@@ -21,8 +21,6 @@ import re
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
 from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin
@@ -36,7 +34,6 @@ CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 PROGRESS_SECONDS = 0.5  # between two reports of progress
 
 logger = logging.getLogger(__name__)
-NOTED: ContextVar["list[Fact] | None"] = ContextVar("noted", default=None)
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -167,21 +164,8 @@ def ignore(fact: Fact) -> None:
 
 
 def log_fact(fact: Fact) -> None:
-    """Log a fact as a warning, in functions that take no ``report``; see ``noting``."""
+    """Log a fact as a warning, in functions that take no ``report``."""
     logger.warning("%s", fact)
-    if (noted := NOTED.get()) is not None:
-        noted.append(fact)
-
-
-@contextmanager
-def noting() -> Iterator[list[Fact]]:
-    """Collect what is logged meanwhile, in this thread."""
-    noted: list[Fact] = []
-    token = NOTED.set(noted)
-    try:
-        yield noted
-    finally:
-        NOTED.reset(token)
 
 
 def never_stop() -> Stop:

@@ -5,6 +5,7 @@ there under its class name, its cure under ``<class name>.cure``, a member of an
 name>.<value>``, a phrase of the page under an id such as ``data.tab``. To add a language, add a column. One class of
 errors can have many reasons: the values of a field that is a ``Literal``, each with its text under ``<class
 name>.<value>`` and a cure of its own under ``<class name>.<value>.cure``. Their texts have the gaps of the whole.
+A fact about a file, with an error about the same file, has its text under ``<class name>.names_path``.
 
 A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{seconds:time}``, ``{share:percent}``,
 ``{start:clock}``, ``{size:bytes}``, ``{part:phase}``, ``{names:; }`` (what is between two), ``{loss:.3f}``,
@@ -77,9 +78,10 @@ def describe(thing: Fields | Enum | BaseException) -> str:
     if isinstance(thing, Fields) and name in rows():
         plain = field_values(thing)
         reasons = {field: text(key, plain) for field, key in reason_ids(thing).items() if key in rows()}
-        said = text(name, plain | reasons).rstrip()  # its last gap may be empty
-        path = plain.get("path")  # an error about the same file begins with it again: say it once
-        return said.replace(f"{path}: {path} ", f"{path} ").replace(f"{path}፦ {path} ", f"{path} ")
+        names_path = f"{name}.names_path"  # for one about an error that begins with the same path
+        if names_path in rows() and any(getattr(value, "path", None) == plain["path"] for value in plain.values()):
+            name = names_path
+        return text(name, plain | reasons).rstrip()  # its last gap may be empty
     return repr(thing) if isinstance(thing, Fields) else f"{name}: {thing}"
 
 

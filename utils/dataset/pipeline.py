@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from utils.config import DatasetConfig
-from utils.core.facts import ShouldStop, WarningFact, log_fact, never_stop, noting
+from utils.core.facts import Fact, ShouldStop, WarningFact, log_fact, never_stop
 from utils.dataset import cutting, filters
 from utils.dataset.clip import Clip, Recording, Source, clip_id
 from utils.dataset.facts import CueDiffers
@@ -51,10 +51,10 @@ def process_recording(
     Return the source with its length and warnings, and the clips one by one, so that a long recording needs little
     memory. A second recogniser is for comparison, also with a text that was given.
     """
-    with noting() as at_end:
-        seconds = audio.duration(recording.path)
-    with noting() as damage:
-        speech = vad.speech_segments(recording.path, settings)
+    at_end = list[Fact]()
+    damage = list[Fact]()
+    seconds = audio.duration(recording.path, at_end.append)
+    speech = vad.speech_segments(recording.path, settings, damage.append)
     cut_off = [fact for fact in at_end if isinstance(fact, AudioCutOff)]  # any other damage is found again in the whole
     check = None if needs_transcription(recording) else check
     cues = list[Cue]()

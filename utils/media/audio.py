@@ -23,7 +23,7 @@ import numpy.typing as npt
 import soundfile
 import soxr
 
-from utils.core.facts import log_fact
+from utils.core.facts import Report, log_fact
 from utils.core.storage import retry_while_in_use, storage_errors
 from utils.media.arrays import Float32Array
 from utils.media.facts import AudioCutOff, AudioDamaged, AudioFileError, AudioGapsFilled, AudioProblem
@@ -53,28 +53,28 @@ class AudioInfo(NamedTuple):
     rate: int
 
 
-def probe(path: Path | str) -> AudioInfo:
-    """Read the properties of a file from its header and its last packets.
+def probe(path: Path | str, report: Report = log_fact) -> AudioInfo:
+    """Read the properties of a file from its header and its last packets, and report what is damaged.
 
     The length in the header is only a hint: the last two seconds are decoded. If there is nothing (a truncated file),
     all packets are read without decoding, and a damaged file is decoded. So the length is that of the audio that can
     be read.
     """
-    with _opened(Path(path)) as reader:
+    with _opened(Path(path), report) as reader:
         rate = reader.rate
         end = reader.find_end()
         stated = reader.counted_seconds()
     if end is None:
-        with _opened(Path(path)) as reader:
+        with _opened(Path(path), report) as reader:
             end = sum(part.size for part in reader.samples(0, None))
     if stated - end / rate > MISSING_END:
-        log_fact(AudioCutOff(Path(path), end / rate, stated))
+        report(AudioCutOff(Path(path), end / rate, stated))
     return AudioInfo(end / rate, rate)
 
 
-def duration(path: Path | str) -> float:
+def duration(path: Path | str, report: Report = log_fact) -> float:
     """Return the length of a file in seconds; see ``probe``."""
-    return probe(path).seconds
+    return probe(path, report).seconds
 
 
 def load(path: Path | str, rate: int, start: float | None = None, end: float | None = None) -> Samples:
@@ -94,12 +94,14 @@ def load(path: Path | str, rate: int, start: float | None = None, end: float | N
     return np.concatenate(parts)
 
 
-def stream(path: Path | str, rate: int, seconds_per_block: float = 30.0) -> Iterator[Samples]:
+def stream(
+    path: Path | str, rate: int, seconds_per_block: float = 30.0, report: Report = log_fact
+) -> Iterator[Samples]:
     """Yield a file as mono float32 blocks of equal length, the last one shorter.
 
     Joined, the blocks equal ``load`` of the whole file; memory holds a block or two, however long the file is.
     """
-    yield from _equal_blocks(_resampled(Path(path), rate, 0, None), max(1, round(seconds_per_block * rate)))
+    yield from _equal_blocks(_resampled(Path(path), rate, 0, None, report), max(1, round(seconds_per_block * rate)))
 
 
 def resample(samples: Samples, from_rate: int, to_rate: int) -> Samples:
@@ -162,9 +164,9 @@ def require_finite(
         raise AudioFileError(path, problem, f"{where:.3f}")
 
 
-def _resampled(path: Path, rate: int, first: int, stop: int | None) -> Iterator[Samples]:
+def _resampled(path: Path, rate: int, first: int, stop: int | None, report: Report = log_fact) -> Iterator[Samples]:
     """Yield the samples [first, stop), counted at the requested rate."""
-    with _opened(path) as reader:
+    with _opened(path, report) as reader:
         if reader.rate == rate:
             yield from reader.samples(first, stop)
             return
@@ -219,7 +221,7 @@ def _equal_blocks(parts: Iterable[Samples], size: int) -> Iterator[Samples]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator["_Reader"]:
+def _opened(path: Path, report: Report) -> Iterator["_Reader"]:
     """Open a file for decoding; every problem is raised as AudioFileError.
 
     FFmpeg gets no protocol, so a playlist dressed up as a recording cannot make it read other files. In plain WAV it
@@ -237,7 +239,7 @@ def _opened(path: Path) -> Iterator["_Reader"]:
             if start[:4] == b"RIFF" and start[8:16] == b"WAVEfmt " and start[20:24] in MONO:
                 options |= {"probesize": "4096", "max_size": "65536"}
             with av.open(file, "r", metadata_errors="replace", options=options) as container:
-                yield _Reader(path, container)
+                yield _Reader(path, container, report)
     except av.error.FFmpegError as error:
         raise AudioFileError(path, "undecodable", str(error.strerror)) from error
     except OSError as error:
@@ -247,10 +249,11 @@ def _opened(path: Path) -> Iterator["_Reader"]:
 class _Reader:
     """The first audio stream of one open file, decoded to mono at its own rate. Good for one pass."""
 
-    def __init__(self, path: Path, container: av.container.InputContainer) -> None:
+    def __init__(self, path: Path, container: av.container.InputContainer, report: Report) -> None:
         if not container.streams.audio:
             raise AudioFileError(path, "no_audio")
         self.path = path
+        self.report = report
         self.container = container
         self.stream = container.streams.audio[0]
         self.rate = 0
@@ -334,7 +337,7 @@ class _Reader:
                     raise AudioFileError(self.path, "rate_changes")
                 yield frame
         if damaged:
-            log_fact(AudioDamaged(self.path, damaged))
+            self.report(AudioDamaged(self.path, damaged))
 
     def _near(self, first: int) -> Iterator[av.AudioFrame]:
         """Yield frames from a little before a sample, by seeking where that pays."""
@@ -381,7 +384,7 @@ class _Reader:
             position += part.size
             shortest = SHORTEST_HOLE
         if missing:
-            log_fact(AudioGapsFilled(self.path, missing / self.rate))
+            self.report(AudioGapsFilled(self.path, missing / self.rate))
 
 
 def _mono(frame: av.AudioFrame) -> Samples:

@@ -17,6 +17,7 @@ import numpy as np
 
 from utils.config import DatasetConfig
 from utils.core.batching import grouped
+from utils.core.facts import Report, log_fact
 from utils.media.arrays import BoolArray, Float32Array
 from utils.media.audio import NO_SAMPLES, Samples, stream
 from utils.recognition.facts import RecogniserError
@@ -53,13 +54,13 @@ class SpeechTrack:
     probabilities: Float32Array
 
 
-def speech_segments(path: Path, settings: DatasetConfig) -> list[Span]:
+def speech_segments(path: Path, settings: DatasetConfig, report: Report = log_fact) -> list[Span]:
     """Find the speech segments of a recording, in order and without overlap.
 
     No segment is longer than a clip with its padding. Segments may touch.
     """
     detect = settings.segmenter == "vad"
-    return segments_from(track_speech(stream(path, RATE, SECONDS_PER_BLOCK), detect=detect), settings)
+    return segments_from(track_speech(stream(path, RATE, SECONDS_PER_BLOCK, report), detect=detect), settings)
 
 
 # Long because it is one pass over the blocks: each needs what the one before has left.
