@@ -9,7 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import psutil
 import pytest
@@ -67,6 +69,16 @@ def test_a_run_counts_to_its_end(project: Project) -> None:
     assert not runs.stop_and_save(run)  # stopping what has ended changes nothing
     assert runs.stop_now(run).status == "finished"
     assert not run.stop_file.exists()
+
+
+@pytest.mark.parametrize("is_resumed", [False, True], ids=["started", "resumed"])
+def test_ctrl_c_before_the_process_is_there_stops_a_run(project: Project, *, is_resumed: bool) -> None:
+    begin: Callable[..., object] = partial(runs.start, "count", SHORT, project)
+    if is_resumed:
+        begin = partial(runs.resume, fake(project, State("count", "stopped", 0)))
+    with pytest.raises(KeyboardInterrupt):
+        begin(before=Mock(side_effect=KeyboardInterrupt))
+    assert [run.read_state().status for run in runs.list_runs(project)] == ["stopped"]
 
 
 def test_a_run_is_found_only_inside_the_project(project: Project) -> None:

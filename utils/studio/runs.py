@@ -10,7 +10,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,11 +113,14 @@ def start(verb: str, config: Config, project: Project, *, before: Callable[[], o
         ahead = [*([active] if active else []), *queued_runs(project, verb)]
         if same := next((run for run in ahead if read_text(run.config) == config.to_signed_yaml()), None):
             return Start(same, "joined")
-        run = _create(verb, config, project, "queued" if ahead else "starting")
+        run = _new_run(verb, project)
         if not ahead:
-            before()
-            launch(run)
-            return Start(run, "started")
+            with stopped_by_interrupt(run):
+                _write_new(run, verb, config, "starting")
+                before()
+                launch(run)
+                return Start(run, "started")
+        _write_new(run, verb, config, "queued")
     watch_queue(project)
     return Start(run, "queued", ahead[-1].name)
 
@@ -152,16 +155,19 @@ def create(verb: str, config: Config, project: Project) -> Run:
     make_folder(project.runs)
     with lock(project):
         require_idle(project, verb)
-        return _create(verb, config, project)
+        run = _new_run(verb, project)
+        _write_new(run, verb, config, "starting")
+        return run
 
 
 def resume(run: Run, *, before: Callable[[], object] = lambda: None) -> Run:
     """Start a run again in its folder with its settings; does nothing while it is active."""
     with lock(run.project):
         if run.current_state().status not in ACTIVE:
-            _reopen(run)
-            before()
-            launch(run)
+            with stopped_by_interrupt(run):
+                _reopen(run)
+                before()
+                launch(run)
     return run
 
 
@@ -182,28 +188,31 @@ def _reopen(run: Run) -> None:
     run.write_state(State(state.verb, "starting", state.created, heartbeat=time.time()))
 
 
-def _create(verb: str, config: Config, project: Project, status: Status = "starting") -> Run:
-    run = Run(make_unique_folder(project.runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{verb}"))
+@contextlib.contextmanager
+def stopped_by_interrupt(run: Run) -> Iterator[None]:
+    """Let Ctrl-C stop a run that is being started, wherever it is."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        stop_now(run, grace=1.0)
+        raise
+
+
+def _new_run(verb: str, project: Project) -> Run:
+    return Run(make_unique_folder(project.runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{verb}"))
+
+
+def _write_new(run: Run, verb: str, config: Config, status: Status) -> None:
     try:
         write_atomically(run.config, config.to_signed_yaml())
         run.write_state(State(verb=verb, status=status, created=time.time(), heartbeat=time.time()))
     except StorageError:
         shutil.rmtree(run.folder)  # it is still empty
         raise
-    return run
 
 
 def launch(run: Run) -> None:
-    """Start the child of a run that was created; Ctrl-C meanwhile stops it, wherever it is."""
-    try:
-        _start_child(run)
-    except KeyboardInterrupt:
-        stop_now(run, grace=1.0)
-        raise
-
-
-def _start_child(run: Run) -> None:
-    """Start the child and wait until it has written its process id, so that the next reader finds it alive."""
+    """Start the child of a run and wait until it has written its process id, so that the next reader finds it alive."""
     try:
         process = start_detached(["-m", "utils", "work", str(run.folder)], run.log)
     except (RunError, StorageError) as error:
