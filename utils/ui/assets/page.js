@@ -58,6 +58,9 @@ window.markInvalid = () => {
   }, 250);  // no event tells that the control that had it is gone
 })();
 
+const opened = new Set();  // ids of details that stay open when they are rendered again
+const closeDetails = (details) => { details.open = false; opened.delete(details.id); };
+
 // The steps in the bar are the tabs; gradio's own, which they press, are hidden. "Next" opens one too, and moves the focus.
 window.openStep = (name) => {
   if (name) document.body.dataset.step = name;
@@ -81,13 +84,13 @@ document.addEventListener("click", (event) => {
     if (document.activeElement === document.body || menu.contains(document.activeElement)) document.getElementById("manage-projects").focus();
   }
   for (const open of document.querySelectorAll("details.menu[open]")) {
-    if (!open.contains(event.target) || event.target.closest("a, button")) open.open = false;
+    if (!open.contains(event.target) || event.target.closest("a, button")) closeDetails(open);
   }
 });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || document.querySelector("dialog")) return;
   document.getElementById("close-system")?.click();
-  document.querySelector("details.menu[open]")?.removeAttribute("open");
+  document.querySelectorAll("details.menu[open]").forEach(closeDetails);
   if (document.getElementById("projects-panel")) document.getElementById("manage-projects").click();
   [...document.querySelectorAll(".sheet [data-close]")].find((button) => button.checkVisibility())?.click();
 });
@@ -168,7 +171,6 @@ window.openProject = (name = document.body.dataset.project) => {
 // what is typed stays; a field with data-key starts anew when it is about something else. Its base is the stored text that it
 // is edited on: if another tab stores one meanwhile, the server sees by it that there are two.
 window.panel = (element, trigger, watch, props) => {
-  const opened = new Set();
   const words = (text) => text?.trim().split(/\s+/).join(" ");
   const send = async (control) => {
     const {confirm, cancel, key, ...data} = control.dataset;
@@ -179,9 +181,10 @@ window.panel = (element, trigger, watch, props) => {
     for (const field of fields) Object.assign(field, {isTyped: false, sent: field.value});
     trigger("click", {...Object.fromEntries([...values, ...bases]), ...element.panelData?.(), ...data});
   };
-  let waiting;
+  let waiting, newest = 0, latest = "";  // the turn of what is shown, and its HTML
   element.addEventListener("click", (event) => {
-    const button = event.target.closest("button[data-act]");
+    const button = event.target.closest("button[data-act]"), details = event.target.closest("summary")?.parentElement;
+    if (details?.id) opened[details.open ? "delete" : "add"](details.id);  // at once: an answer may close them before they toggle
     if (button) send(button);
   });
   element.addEventListener("change", (event) => { if (event.target.matches("select[data-act]")) send(event.target); });
@@ -190,10 +193,7 @@ window.panel = (element, trigger, watch, props) => {
     event.target.isTyped = true;
     if (event.target.matches(":is(input, textarea)[data-act]")) waiting = setTimeout(send, 250, event.target);
   });
-  element.addEventListener("toggle", ({target}) => {  // details lose it when they are rendered again
-    if (target.id && target.isConnected) opened[target.open ? "add" : "delete"](target.id);
-  }, true);
-  let newest = 0, latest = "";  // the turn of what is shown
+  element.addEventListener("toggle", ({target}) => { if (target.id && target.open) opened.add(target.id); }, true);  // by a script
   const update = () => {
     const [, turn = 0, project = ""] = /<!--(\d+) (\S*)-->$/.exec(props.value) ?? [];
     if (turn < newest) {  // an answer to a tick that was on its way while a later click was answered
