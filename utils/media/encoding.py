@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from utils.core.storage import atomic_writer
-from utils.media.audio import Samples, require_finite
+from utils.media.audio import Samples
 from utils.media.facts import AudioFileError
+from utils.media.file_reader import require_finite
 from utils.media.rates import OUTPUT_RATE
 
 BLOCK = 10 * OUTPUT_RATE  # samples encoded at a time, so that a book needs no second copy in memory
