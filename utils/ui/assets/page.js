@@ -181,7 +181,7 @@ window.panel = (element, trigger, watch, props) => {
     for (const field of fields) Object.assign(field, {isTyped: false, sent: field.value});
     trigger("click", {...Object.fromEntries([...values, ...bases]), ...element.panelData?.(), ...data});
   };
-  let waiting, newest = 0, latest = "";  // the turn of what is shown, and its HTML
+  let waiting;
   element.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-act]"), details = event.target.closest("summary")?.parentElement;
     if (details?.id) opened[details.open ? "delete" : "add"](details.id);  // at once: an answer may close them before they toggle
@@ -194,6 +194,7 @@ window.panel = (element, trigger, watch, props) => {
     if (event.target.matches(":is(input, textarea)[data-act]")) waiting = setTimeout(send, 250, event.target);
   });
   element.addEventListener("toggle", ({target}) => { if (target.id && target.open) opened.add(target.id); }, true);  // by a script
+  let newest = 0, latest = "";  // the turn of what is shown
   const update = () => {
     const [, turn = 0, project = ""] = /<!--(\d+) (\S*)-->$/.exec(props.value) ?? [];
     if (turn < newest) {  // an answer to a tick that was on its way while a later click was answered
