@@ -50,7 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
         _offer_package("ray", "ray")
     cookies = str(expand_home(config.cookies).resolve()) if config.cookies else ""
     config = config.model_copy(update={"inputs": SEPARATOR.join(map(_absolute, recordings)), "cookies": cookies})
-    return start_and_follow("prepare", config, chosen_project(arguments), arguments)
+    opened = chosen_project(arguments)
+    if not opened.root.exists():
+        sources.require_any(config.input_list())
+    return start_and_follow("prepare", config, opened, arguments)
 
 
 def _offer_package(module: str, package: str) -> None:

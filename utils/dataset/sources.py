@@ -4,10 +4,11 @@ The files of all inputs are read together by the readers. What cannot be used be
 still read.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from utils.core import integrations
 from utils.core.addresses import is_url
@@ -15,11 +16,12 @@ from utils.core.errors import AmharicTtsError, FileDamagedError
 from utils.core.languages import canonical
 from utils.core.storage import read_document
 from utils.dataset.clip import ScanResult
+from utils.dataset.errors import NothingFoundError
 from utils.dataset.facts import Bad
 from utils.dataset.readers.columns import parse_columns
 from utils.dataset.readers.facts import InputUnusable, NotOnDisk
 from utils.dataset.readers.folder import Folder, has_text, is_archive, is_media, possible_names
-from utils.dataset.readers.registry import add_files, find_files, find_in_archive, read_files
+from utils.dataset.readers.registry import add_files, find_files, find_in_archive, has_sound, may_have_sound, read_files
 from utils.dataset.readers.transcripts import SUFFIXES as TRANSCRIPTS
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.dataset.text_files import name_key
@@ -65,6 +67,22 @@ def find_recordings(  # noqa: PLR0913  # the inputs, and all that says how to re
         except AmharicTtsError as error:
             scan.problems.append(Bad(Path(name), error))
     return scan.result()
+
+
+def require_any(names: Sequence[str]) -> None:
+    """Refuse inputs that surely hold no recording, which is known without reading a file."""
+    problems = tuple(Bad(Path(name), InputUnusable(fault)) for name in names if (fault := _fault(name)))
+    if len(problems) == len(names):
+        raise NothingFoundError(problems[:5])
+
+
+def _fault(name: str) -> Literal["missing", "empty"] | None:
+    path = Path(name)
+    if is_url(name) or is_corpus(name):
+        return None
+    if not os.path.exists(path):  # noqa: PTH110  # unlike that of Path, not an error below a folder that is closed
+        return "missing"
+    return "empty" if path.is_dir() and not may_have_sound(path) else None
 
 
 def is_corpus(name: str) -> bool:
@@ -162,8 +180,7 @@ class _Scan:
         before = len(self.problems)
         found = find_files(root.absolute(), self.workspace, self.problems)
         self.files |= found
-        has_sound = any(is_media(path) or path.suffix.lower() in {".parquet", ".arrow"} for path in found)
-        if not has_sound and before == len(self.problems):
+        if not has_sound(found) and before == len(self.problems):
             self.problems.append(Bad(root, InputUnusable("empty")))
 
     def _add_file(self, path: Path) -> None:

@@ -31,7 +31,7 @@ from utils.dataset.readers import (
 from utils.dataset.readers.archives import unpack
 from utils.dataset.readers.collection import Collection
 from utils.dataset.readers.facts import InputUnusable, NotOnDisk
-from utils.dataset.readers.folder import Folder, is_archive, is_media
+from utils.dataset.readers.folder import TABLES, Folder, is_archive, is_media
 from utils.media.facts import AudioFileError
 
 if TYPE_CHECKING:
@@ -104,6 +104,18 @@ def find_files(root: Path, workspace: Path | None, problems: list[Bad], depth: i
     for path in [path for path in found if is_archive(path)]:
         found |= find_in_archive(path, found.pop(path), workspace, problems, depth)
     return found
+
+
+def has_sound(paths: Iterable[Path]) -> bool:
+    """Return whether some files are recordings, or tables that may hold some."""
+    return any(is_media(path) or path.suffix.lower() in TABLES for path in paths)
+
+
+def may_have_sound(root: Path) -> bool:
+    """Return whether it is worth reading a folder: what cannot be opened now may hold sound."""
+    unreadable: list[OSError] = []
+    found = any(has_sound(files) or any(map(is_archive, files)) for _, _, files in _walk(root, unreadable))
+    return found or bool(unreadable)
 
 
 def _walk(root: Path, unreadable: list[OSError]) -> Iterator[tuple[Path, bool, list[Path]]]:
