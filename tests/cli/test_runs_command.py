@@ -1,5 +1,6 @@
 """`python -m utils runs`, as a person types it, with runs that count."""
 
+import dataclasses
 import json
 import re
 import signal
@@ -12,9 +13,11 @@ import pytest
 
 from tests.interrupting import start_interruptible
 from utils.__main__ import call, main
+from utils.cli.runs import follow
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.events import BLOCK
 from utils.core.paths import ROOT
+from utils.studio.run_state import State
 from utils.studio.runs import Run
 
 pytestmark = pytest.mark.slow
@@ -112,6 +115,23 @@ def test_ctrl_c_before_the_first_update_does_not_wait_for_it(tmp_path: Path) -> 
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == EXIT_INTERRUPTED
     assert Run(only_run(tmp_path)).current_state().status == "stopped"
+
+
+def test_ctrl_c_after_the_end_of_a_run_stops_nothing(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(tmp_path / "default" / "runs" / "20260101-000000-count")
+    run.folder.mkdir(parents=True)
+    state = State("count", "starting", time.time(), heartbeat=time.time())
+    run.write_state(state)
+
+    def end_and_interrupt(_: float) -> None:
+        run.write_state(dataclasses.replace(state, status="finished"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", end_and_interrupt)
+    assert follow(run) == 0
+    assert "Stopping" not in capsys.readouterr().out
 
 
 def test_ctrl_c_during_a_start_leaves_no_process(tmp_path: Path) -> None:

@@ -71,6 +71,14 @@ def test_a_run_counts_to_its_end(project: Project) -> None:
     assert not run.stop_file.exists()
 
 
+def test_a_run_that_ends_before_it_reads_a_request_does_not_stop_for_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = fake(project, running())
+    monkeypatch.setattr(runs, "write_atomically", lambda *_: run.write_state(running(status="finished")))
+    assert not runs.stop_and_save(run)
+
+
 @pytest.mark.parametrize("is_resumed", [False, True], ids=["started", "resumed"])
 def test_ctrl_c_before_the_process_is_there_stops_a_run(project: Project, *, is_resumed: bool) -> None:
     begin: Callable[..., object] = partial(runs.start, "count", SHORT, project)

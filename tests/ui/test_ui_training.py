@@ -204,6 +204,23 @@ def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:
     assert "passwd" not in shown
 
 
+@pytest.mark.parametrize(
+    ("action", "status", "said"),
+    [
+        ("stop_and_save", "starting", "will save and stop"), ("stop_and_save", "finished", "already ended: finished"),
+        ("stop_now", "queued", "has been stopped"), ("stop_now", "failed", "already ended: failed"),
+    ],
+)  # fmt: skip
+def test_a_stop_says_what_becomes_of_the_run(
+    action: str, status: runs.Status, said: str, blocks: gr.Blocks, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages: list[str] = []
+    monkeypatch.setattr(gr, "Info", lambda message, **_: messages.append(message))
+    run = make_run(Project(output / f"{action}-{status}"), "r-1-train", status)
+    auditing.act(blocks, "training-runs", action, run.project.name, [""], run=run.name)
+    assert [said in message for message in messages] == [True]
+
+
 def test_the_best_checkpoint_is_selected(blocks: gr.Blocks, output: Path) -> None:
     run = make_run(Project(output / "best"), "r-1-train")
     for step, loss in ((10, 1.0), (20, 1.25)):

@@ -174,6 +174,8 @@ def follow(run: Run, began: str = "", *, offset: int = 0, as_json: bool = False)
                 runs.watch_queue(run.project)
             time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
+            if run.current_state().status not in runs.UNFINISHED:
+                continue  # there is nothing to stop; how it ended comes next
             saves = "Saving and stopping. Press Ctrl-C again to skip saving."
             is_saving = has_unsaved and not is_saving
             message = saves if is_saving else "Stopping now."

@@ -246,7 +246,7 @@ def stop_and_save(run: Run) -> bool:
     if _leave_queue(run) or run.current_state().status not in ACTIVE:
         return False
     write_atomically(run.stop_file, "save")
-    return True
+    return run.current_state().status in ACTIVE  # it may have ended before it could read the request
 
 
 def _leave_queue(run: Run) -> bool:

@@ -44,8 +44,8 @@ class RunPanel:
             "choose": lambda request: {self.chosen: request.text("run")},
             "note": _write_note,
             "use_stored": lambda request: {"noteBase": None, "kept": str(request.turn)},
-            "stop_and_save": self._action(runs.stop_and_save, "runs.stopping"),
-            "stop_now": self._action(runs.stop_now, "runs.stopped"),
+            "stop_and_save": lambda request: _stop(request, now=False),
+            "stop_now": lambda request: _stop(request, now=True),
             "resume": self._action(runs.resume, "runs.started"),
             "delete": self._action(runs.delete, "runs.deleted"),
         }
@@ -159,6 +159,18 @@ def _write_note(request: PanelRequest) -> None:
     if request.is_edited("note", run.note) and not request.is_overtaken("note", run.note):
         runs.write_note(run, request.text("note"), request.typed_on("note"))
         request.note_saved("note", run.note)
+
+
+def _stop(request: PanelRequest, *, now: bool) -> None:
+    """Stop a run, and say what it will do or how it has ended."""
+    run = find(request)
+    if not now and runs.stop_and_save(run):
+        notify("runs.stopping", name=views.run_title(run))
+        return
+    status = (runs.stop_now(run) if now else run.current_state()).status
+    notify(
+        "runs.stopped" if status == "stopped" else "runs.ended", name=views.run_title(run), status=t(f"status.{status}")
+    )
 
 
 def find(request: PanelRequest) -> runs.Run:
