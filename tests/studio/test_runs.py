@@ -96,6 +96,15 @@ def test_a_run_is_found_only_inside_the_project(project: Project) -> None:
         runs.find_run(project, "../project")
 
 
+def test_a_run_is_listed_once_it_has_a_state(project: Project) -> None:
+    run = runs.create("count", SHORT, project)
+    state = run.read_state()
+    run.state_file.unlink()  # as while it is being created
+    assert runs.list_runs(project) == []
+    run.write_state(state)
+    assert runs.list_runs(project) == [run]
+
+
 STARTER = """
 import sys
 from pathlib import Path

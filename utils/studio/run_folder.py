@@ -74,6 +74,14 @@ class Run:
     def state_file(self) -> Path:
         return self.folder / "state.json"
 
+    @property
+    def has_state(self) -> bool:
+        """Whether a state was written, also one that cannot be read."""
+        try:
+            return self.state_file.is_file()
+        except PermissionError:
+            return True
+
     def read_state(self) -> State:
         try:
             return STATE_FILE.validate_python(read_document(self.state_file))

@@ -56,10 +56,13 @@ UNFINISHED: frozenset[Status] = ACTIVE | {"queued"}
 
 
 def list_runs(project: Project, *verbs: str) -> list[Run]:
-    """List the runs of a project, newest first; all verbs unless some are named."""
+    """List the runs of a project, newest first; all verbs unless some are named.
+
+    A folder becomes a run with its first state.
+    """
     folder = project.runs
     try:
-        folders = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
+        folders = [path for path in folder.iterdir() if not path.name.startswith(".") and Run(path).has_state]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
