@@ -221,6 +221,18 @@ def test_a_stop_says_what_becomes_of_the_run(
     assert [said in message for message in messages] == [True]
 
 
+@pytest.mark.parametrize(("status", "is_ready"), [("finished", True), ("stopped", False), ("lost", False)])
+def test_a_voice_is_ready_only_after_the_whole_training(
+    status: runs.Status, is_ready: bool, blocks: gr.Blocks, output: Path
+) -> None:
+    run = make_run(Project(output / f"after-{status}"), "r-1-train", status)
+    checkpoints.write(run.folder, {"w": torch.zeros(4)}, CheckpointInfo(2, eval_loss=1.0))
+    run.events.write_text('{"kind": "train", "step": 2}\n', encoding="utf-8")
+    shown = panel(blocks, "training-runs", run.project.name)
+    assert (t("training.done") in shown, "✓" in shown) == (is_ready, is_ready)
+    assert (t("training.stopped_early", step=2) in shown) == (status == "stopped")
+
+
 def test_the_best_checkpoint_is_selected(blocks: gr.Blocks, output: Path) -> None:
     run = make_run(Project(output / "best"), "r-1-train")
     for step, loss in ((10, 1.0), (20, 1.25)):

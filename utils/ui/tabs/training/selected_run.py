@@ -80,19 +80,22 @@ class TrainPanel(RunPanel):
         return t("training.ask_stop", name=views.run_title(run), saved=history.saved, lost=lost)
 
     def more(self, run: runs.Run, request: PanelRequest) -> str:
-        """Return the voice when it is ready, the menu that exports a checkpoint, and the way on."""
+        """Return the voice when it is ready or was stopped, the menu that exports a checkpoint, and the way on."""
         usable = [item for item in checkpoints.list_checkpoints(run.folder) if item.info]
         if not usable:
             return ""
         chooser = _checkpoint_field(run, usable, request)
         half = views.check("half", "training.half_precision", "training.half_precision_hint")
         export = views.button("export", "training.export_model", run=run.name, of=run.name)
-        has_ended = run.current_state().status in {"finished", "stopped"}
-        following = next_button("inference-tab", "steps.next_speak") if has_ended else ""
+        history = self.histories.read(run)
+        status = run.current_state().status
+        titles = {"finished": t("training.done"), "stopped": t("training.stopped_early", step=history.step)}
+        title = titles.get(status, "")
+        following = next_button("inference-tab", "steps.next_speak") if title else ""
         done = command_status(PROMOTE, request, "steps.ready")
-        sample = next(reversed(self.histories.read(run).samples), None)
+        sample = next(reversed(history.samples), None)
         sound = views.hear(render.sample_path(run, sample), "data.play") if sample else ""
-        return html("run.html", "done", sound, following, chooser + half + export) + done
+        return html("run.html", "done", status, title, sound, following, chooser + half + export) + done
 
     def _buttons(self, run: runs.Run, status: runs.Status) -> list[str]:
         reuse = views.button("reuse", "training.reuse_settings", "quiet", run=run.name)
