@@ -6,6 +6,7 @@ import re
 import zipfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -22,7 +23,9 @@ from utils.dataset.clip import Clip, Source
 from utils.dataset.errors import DatasetError
 from utils.dataset.export import export
 from utils.dataset.facts import Reason
+from utils.dataset.filters import filtered
 from utils.dataset.metadata import check, read_list, write_lists
+from utils.dataset.pipeline import process_recording
 from utils.dataset.store import Dataset, Store, load_dataset
 from utils.recognition.levels import ClipScores
 from utils.recognition.spans import Span
@@ -118,6 +121,40 @@ def test_filters_can_be_applied_again(tmp_path: Path) -> None:
     assert refilter(mixed, STRICT, apply=True).after == ()
     editor.undo(mixed)
     assert load_dataset(mixed) == before
+
+
+DOUBTED: dict[str, Any] = {"reason": "word not spoken", "note": "ሰላም"}
+
+
+@pytest.mark.parametrize("limits", [[STRICT], [STRICT, DatasetConfig(max_seconds=3), STRICT]])
+def test_a_clip_that_was_doubted_is_doubted_again(tmp_path: Path, limits: list[DatasetConfig]) -> None:
+    folder = without_audio(tmp_path, noisy(0, 15.0, **DOUBTED), noisy(1, 15.0))
+    before = load_dataset(folder).clips
+    for each in limits:
+        refilter(folder, each, apply=True)
+        assert load_dataset(folder).kept == []
+    refilter(folder, DatasetConfig(), apply=True)
+    assert load_dataset(folder).clips == before
+
+
+@pytest.mark.parametrize("judged", [clip(0, **DOUBTED), clip(0, **DOUBTED, status="excluded")])
+def test_silence_in_a_build_keeps_what_was_found_about_the_text(tmp_path: Path, judged: Clip) -> None:
+    check = Mock(**{"cut.return_value": ([], [], [], {}), "judge.return_value": judged})
+    (silent,) = recordings(tmp_path, 1).recordings
+    silent = dataclasses.replace(silent, cues=silent.cues[:1])
+    _, made = process_recording(silent, Source("r0", str(silent.path)), DatasetConfig(min_speech_ratio=1), check=check)
+    ((clip, _),) = made
+    assert clip.reason == "no speech"
+    again = filtered(clip, None)
+    assert (again.status, again.reason, again.note) == (judged.status, judged.reason, judged.note)
+
+
+def test_a_corrected_text_is_not_doubted_again(tmp_path: Path) -> None:
+    folder = without_audio(tmp_path, noisy(0, 15.0, **DOUBTED))
+    refilter(folder, STRICT, apply=True)
+    editor.set_text(folder, "r0-0", "ሰላም ለሁላችሁም")
+    refilter(folder, DatasetConfig(), apply=True)
+    assert standing(folder) == {"0": "kept"}
 
 
 def test_of_two_clips_with_the_same_sound_one_is_in_use(tmp_path: Path) -> None:

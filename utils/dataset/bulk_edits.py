@@ -1,7 +1,7 @@
 """Edits of a whole dataset that can be previewed: other quality filters, and the clips of another dataset.
 
-Filters exclude clips that fail and restore clips that pass. Only clips that a filter excluded can come back. Clips that
-a person excluded or approved, and duplicates, stay as they are; the reason tells them apart.
+Filters exclude clips that fail and restore clips that pass, as they were. Only clips that a filter excluded can come
+back. Clips that a person excluded or approved, and duplicates, stay as they are; the reason tells them apart.
 """
 
 import shutil
@@ -16,7 +16,7 @@ from utils.dataset.database import LOCK
 from utils.dataset.editor import editing
 from utils.dataset.errors import DatasetError
 from utils.dataset.facts import MergeTotal
-from utils.dataset.filters import RULES, judge, without_copies
+from utils.dataset.filters import RULES, filtered, judge, without_copies
 from utils.dataset.metadata import WAVS, read_language, write_lists
 from utils.dataset.store import Dataset, load_dataset, open_store
 
@@ -70,7 +70,7 @@ def _plan_filters(contents: Dataset, settings: DatasetConfig) -> FilterPlan:
     changed = {}
     for clip in clips.values():
         if _may_change(clip) and (reason := judge(clip, settings)) != (None if clip.is_doubted else clip.reason):
-            changed[clip.id] = clip.excluded(reason) if reason else replace(clip, status="kept", reason=None)
+            changed[clip.id] = filtered(clip, reason)
     sounds = {clip.content for clip in contents.kept if clip.id not in changed}
     changed = {clip.id: clip for clip in without_copies(changed.values(), sounds)}  # as in a build
     kept = tuple(clip for clip in (clips | changed).values() if clip.status == "kept")

@@ -44,6 +44,7 @@ class Clip:
     note: str = ""  # what the reason is about, such as the words that are not spoken, or a person's own reason
     words: str = ""  # JSON: each word with its start and end in seconds from the start of the clip
     other_text: str = ""  # what a recogniser, or another file, has instead
+    before: str = ""  # JSON: the columns that change back when no filter excludes the clip any more
 
     @property
     def is_doubted(self) -> bool:
@@ -124,6 +125,7 @@ COLUMNS = (  # of a clip in the store
     "note",
     "words",
     "other_text",
+    "before",
 )
 
 
@@ -137,7 +139,7 @@ def columns_of(clip: Clip) -> dict[str, Any]:
 def clip_of_row(row: Sequence[Any]) -> Clip:
     """Make a clip of its row, and refuse one that is damaged or names files outside the dataset.
 
-    Runs of version 1.1 stored rows without the last column.
+    Runs of version 1.1 stored rows without the last columns.
     """
     values = dict(zip(COLUMNS, row, strict=False))
     try:

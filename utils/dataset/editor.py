@@ -130,7 +130,7 @@ def set_text(folder: Path, name: str, text: str, typed_on: Collection[str] | Non
         unknown = dict.fromkeys(("confidence", "second_cer", "text_match"))
         measured = replace(clip.scores, chars_per_second=pace, **unknown)
         reason = None if clip.is_doubted else clip.reason
-        return replace(clip, text=text, scores=measured, reason=reason, note="", words="", other_text="")
+        return replace(clip, text=text, scores=measured, reason=reason, note="", words="", other_text="", before="")
 
     return _change_each(folder, "text", [name], change)
 

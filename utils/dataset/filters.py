@@ -1,9 +1,10 @@
 """Judge clips by their measurements: which are left out, and why."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from utils.config import DatasetConfig
-from utils.dataset.clip import Clip
+from utils.dataset.clip import Clip, changed_fields, with_fields
 from utils.dataset.facts import Reason
 from utils.recognition.levels import letters
 
@@ -51,3 +52,12 @@ def without_copies(clips: Iterable[Clip], sounds: set[str]) -> list[Clip]:
 def judge(clip: Clip, settings: DatasetConfig) -> Reason | None:
     """Return why a clip is excluded; None when it is kept."""
     return next((reason for reason, applies in RULES.items() if applies(clip, settings)), None)
+
+
+def filtered(clip: Clip, reason: Reason | None) -> Clip:
+    """Return a clip as the rules leave it: excluded for a reason, or as it was before they excluded it."""
+    if not reason:
+        return replace(with_fields(clip, clip.before or '{"status": "kept", "reason": ""}'), before="")
+    excluded = clip.excluded(reason)
+    before = clip.before if clip.reason in RULES else changed_fields(clip, excluded)[0]
+    return replace(excluded, before=before or "")

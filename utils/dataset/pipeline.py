@@ -196,7 +196,7 @@ def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: Da
     clip = replace(clip, scores=replace(measured, **known), content=sound_hash(samples))
     reason = filters.judge(clip, settings)
     can_replace = clip.status == "kept" or reason == "no speech"  # silence outweighs any other reason
-    return clip.excluded(reason) if reason and can_replace else clip, samples
+    return filters.filtered(clip, reason) if reason and can_replace else clip, samples
 
 
 def _within(speech: Sequence[Span], clip: Span) -> list[Span]:
