@@ -1,5 +1,6 @@
 """Any folder in: the texts of common layouts are found, and what is not used is named."""
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -78,22 +79,38 @@ def test_a_recording_is_not_transcribed_while_its_text_is_garbled(tmp_path: Path
     assert "UTF-8" in str(held.problems[0].reason)
 
 
-@pytest.mark.parametrize("text", ["ሰላም ለሁላችሁም ዛሬ", "ሰላም፣ ለሁላችሁም ዛሬ", "ሰላም, ለሁላችሁም ዛሬ", "ሰላም ለሁላችሁም\nሰላም ነው"])
-@pytest.mark.parametrize("name", ["ሰላም", "s2"])
+WITH_ITS_FIRST_WORD = ("ሰላም ለሁላችሁም ዛሬ", "ሰላም፣ ለሁላችሁም ዛሬ", "ሰላም, ለሁላችሁም ዛሬ", "ሰላም ለሁላችሁም\nሰላም ነው")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *itertools.product(("ሰላም", "s2", "notes"), WITH_ITS_FIRST_WORD),
+        ("3", "3 ልጆች መጡ"),
+        ("ሰላም", "S2: ለሁላችሁም ዛሬ"),  # who speaks
+    ],
+)
 def test_a_transcript_keeps_its_first_word_when_a_recording_has_that_name(tmp_path: Path, name: str, text: str) -> None:
-    for other in ("ሰላም", "s2"):
+    recordings = ("ሰላም", "s2", "3")
+    for other in recordings:
         audio(tmp_path, f"{other}.wav")
     write(tmp_path, f"{name}.txt", text)
     found = {recording.path.stem: recording.text for recording in scan_of(tmp_path, tmp_path).recordings}
-    assert found == {"ሰላም": "", "s2": "", name: " ".join(text.split())}
+    assert found == {other: " ".join(text.split()) if other == name else "" for other in recordings}
 
 
-@pytest.mark.parametrize("line", ["clip_01.wav {}", "clip_01 {}", "clip_01: {}", "clip_01|{}"])
-def test_the_only_line_of_a_list_loses_the_name(tmp_path: Path, line: str) -> None:
-    audio(tmp_path, "clip_01.wav")
-    audio(tmp_path, "clip_02.wav")
-    write(tmp_path, "list.txt", line.format("ሰላም ነው"))
-    assert [recording.text for recording in scan_of(tmp_path, tmp_path).recordings] == ["ሰላም ነው"]
+@pytest.mark.parametrize(
+    ("names", "line"),
+    [
+        (["clip_01"], "{}.wav {}"), (["clip_01"], "{} {}"), (["clip_01"], "{}: {}"), (["clip_01"], "{}|{}"),
+        (["ሰላም", "አልማዝ"], "{} {}"),
+    ],
+)  # fmt: skip
+def test_a_short_list_loses_its_names(tmp_path: Path, names: list[str], line: str) -> None:
+    for name in (*names, "clip_02"):
+        audio(tmp_path, f"{name}.wav")
+    write(tmp_path, "list.txt", "\n".join(line.format(name, "ሰላም ነው") for name in names))
+    assert [recording.text for recording in scan_of(tmp_path, tmp_path).recordings] == ["ሰላም ነው"] * len(names)
 
 
 def test_columns_may_be_named_by_the_person(tmp_path: Path) -> None:

@@ -234,6 +234,7 @@ def test_a_file_without_cues_is_refused(tmp_path: Path, content: str | bytes, na
     [
         ([3601, 3605], 10, [1, 5], "1 h"),
         ([3601, 3605], 5400, [3601, 3605], ""),  # an hour of music first
+        ([3601, 7400], 3700, [3601], "1 cue (2:03:20.0)"),  # of a longer film: an hour earlier, it does not fit either
         ([1, 3605, 8], 10, [1, 8], "1 cue (1:00:05.0)"),
         ([1, 50, 60], 10, [1], "2 cues (0:00:50.0, 0:01:00.0)"),
         ([1, 9.5], 10, [1, 9.5], ""),  # half a second beyond

@@ -228,7 +228,7 @@ class Folder:
             return bool(found)
         ((recording, word),) = found.items()
         if own := self.partners(path)[0]:
-            return recording in own and (is_media(Path(word)) or not (word.isalpha() or word.isdecimal()))
+            return recording in own and not (word.isalpha() or word.isdecimal())
         return not word.isalpha()
 
     def partners(self, path: Path, *suffixes: str) -> tuple[list[Path], str]:
