@@ -2,8 +2,8 @@
 
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 from utils.dataset import statistics
 from utils.dataset.metadata import read_language
@@ -13,8 +13,9 @@ from utils.dataset.store import Store
 PAUSE = 5.0  # seconds without an edit before a dataset is counted again
 
 
-class Counts(NamedTuple):
-    """What takes too long to be counted while somebody waits."""
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What takes too long to be counted while somebody waits. Each counting differs from every other."""
 
     revision: int
     statistics: Statistics

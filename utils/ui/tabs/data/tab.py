@@ -1,12 +1,14 @@
 """The Data tab: Import makes clips of recordings, Review shows and corrects them."""
 
+from functools import lru_cache
 from typing import Any
 
 import gradio as gr
 
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import AMHARIC, find
-from utils.dataset.background_counts import BackgroundCounts
+from utils.core.wording import LANGUAGE
+from utils.dataset.background_counts import BackgroundCounts, Counts
 from utils.dataset.store import Store
 from utils.dataset.text_files import is_ethiopic
 from utils.studio import runs, uploads
@@ -88,8 +90,7 @@ def build_summary(page: PageContext) -> None:
         summary = render.summary(store.totals(), store.count_recordings())
         following = next_button("training-tab", "steps.next_train")
         counts = background.latest(store)
-        usage = render.ledger(counts.account) if counts else note("data.counting")
-        found = render.statistics(counts.statistics) if counts else ""
+        usage, found = _render_counts(counts, LANGUAGE.get()) if counts else (note("data.counting"), "")
         return (
             views.element("div", summary + views.element("span", following, id="next-training"), class_="summary")
             + views.details("data.audio_usage", usage, "audio-usage")
@@ -97,6 +98,12 @@ def build_summary(page: PageContext) -> None:
         )
 
     Panel(page, "summary", show, {})
+
+
+@lru_cache(maxsize=8)
+def _render_counts(counts: Counts, language: str) -> tuple[str, str]:  # noqa: ARG001  # the texts are in it
+    """Render the same counts once in a language, not on every tick."""
+    return render.ledger(counts.account), render.statistics(counts.statistics)
 
 
 def build_step(page: PageContext) -> gr.Button:
