@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -269,6 +270,21 @@ def test_an_edit_does_not_wait_for_the_statistics(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(statistics, "account", edit_meanwhile)
     counts = wait_for(lambda: background.latest(store))
     assert counts.revision < store.meta("revision")  # so they are counted again
+
+
+def test_a_dataset_in_the_place_of_another_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    background = background_counts.BackgroundCounts()
+    monkeypatch.setattr(background_counts, "PAUSE", 0.0)
+
+    def has(store: Store, clips: int) -> bool:
+        counts = background.latest(store)
+        return counts is not None and len(counts.statistics.seconds) == clips
+
+    for clips in (1, 2):
+        (tmp_path / "dataset").mkdir()
+        store = stored(tmp_path / "dataset", [clip(number) for number in range(clips)])
+        wait_for(partial(has, store, clips))
+        shutil.rmtree(store.folder)
 
 
 @pytest.mark.slow

@@ -84,7 +84,7 @@ class Database:
                 self._open = None  # closing the connection rolls back what was not committed
 
     def meta(self, name: str) -> Any:  # noqa: ANN401  # a number or text
-        """Read a value of the store, such as ``revision``, which grows with every change."""
+        """Read a value of the store, such as ``revision``, which grows with every change and differs between stores."""
         row = next(self.rows("SELECT value FROM meta WHERE name = ?", name), None)
         return row[0] if row else None
 
@@ -127,6 +127,8 @@ class Database:
             if self.path.is_file():
                 return
             with closing(_new_database()) as db, atomic_writer(self.path) as file:
+                # unlike that of a dataset that was here before, which the page remembers
+                db.execute("UPDATE meta SET value = random() & 0xffffffffffff WHERE name = 'revision'")
                 file.write(db.serialize())
 
 
