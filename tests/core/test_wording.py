@@ -41,6 +41,13 @@ def typed() -> list[Any]:
     return [kind for kind in found if kind.__module__.startswith("utils.") and not kind.__subclasses__()]
 
 
+def test_what_a_run_stored_is_known_without_its_command() -> None:
+    code = "import utils.cli.runs; from utils.core import errors, facts; print(*facts.KINDS, *errors.ERRORS)"
+    known = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    stored = {getattr(kind, "kind", kind.__name__): kind for kind in typed() if "server" not in kind.__module__}
+    assert stored.keys() - known.split() == set()
+
+
 def test_every_text_is_used_and_translated() -> None:
     command = [sys.executable, "-m", "tools.translations"]
     assert subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout == ""

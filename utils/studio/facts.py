@@ -4,8 +4,12 @@ from pathlib import Path
 from typing import Literal
 
 # What runs have stored is read back as what it was only where its class is known.
+import utils.core.monitor
 import utils.dataset.errors
 import utils.dataset.facts
+import utils.dataset.readers.facts
+import utils.evaluation.facts
+import utils.media.facts
 import utils.recognition.facts
 import utils.speech.facts
 import utils.training.errors
