@@ -101,6 +101,8 @@ def test_a_run_is_listed_once_it_has_a_state(project: Project) -> None:
     state = run.read_state()
     run.state_file.unlink()  # as while it is being created
     assert runs.list_runs(project) == []
+    run.state_file.symlink_to(run.state_file)  # which cannot be opened
+    assert runs.list_runs(project) == [run]
     run.write_state(state)
     assert runs.list_runs(project) == [run]
 

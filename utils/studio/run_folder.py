@@ -78,9 +78,10 @@ class Run:
     def has_state(self) -> bool:
         """Whether a state was written, also one that cannot be read."""
         try:
-            return self.state_file.is_file()
-        except PermissionError:
-            return True
+            self.state_file.stat()  # unlike is_file, which from Python 3.14 on hides that it is not permitted
+        except OSError as error:
+            return not isinstance(error, FileNotFoundError | NotADirectoryError)
+        return True
 
     def read_state(self) -> State:
         try:
