@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -19,6 +20,7 @@ from utils.core.events import BLOCK
 from utils.core.paths import ROOT
 from utils.studio.run_state import State
 from utils.studio.runs import Run
+from utils.xtts import checkpoints
 
 pytestmark = pytest.mark.slow
 
@@ -132,6 +134,18 @@ def test_ctrl_c_after_the_end_of_a_run_stops_nothing(
     monkeypatch.setattr(time, "sleep", end_and_interrupt)
     assert follow(run) == 0
     assert "Stopping" not in capsys.readouterr().out
+
+
+def test_ctrl_c_leaves_the_question_about_the_finished_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(tmp_path / "default" / "runs" / "20260101-000000-train")
+    run.folder.mkdir(parents=True)
+    run.write_state(State("train", "stopped", time.time()))
+    monkeypatch.setattr("builtins.input", Mock(side_effect=[KeyboardInterrupt, "n"]))
+    monkeypatch.setattr(checkpoints, "best_step", lambda _: 1)
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    with pytest.raises(KeyboardInterrupt):
+        follow(run)
 
 
 def test_ctrl_c_during_a_start_leaves_no_process(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def follow(run: Run, began: str = "", *, offset: int = 0, as_json: bool = False)
                 continue  # there may be more than one batch
             if state.status not in runs.UNFINISHED:
                 printer.close()
-                return _end(run, asks=not as_json)
+                break
             if state.status == "queued":
                 runs.watch_queue(run.project)
             time.sleep(POLL_SECONDS)
@@ -184,6 +184,7 @@ def follow(run: Run, began: str = "", *, offset: int = 0, as_json: bool = False)
                 runs.stop_and_save(run)
             else:
                 runs.stop_now(run, grace=STOPPING_SECONDS)
+    return _end(run, asks=not as_json)  # not in the loop: Ctrl-C leaves its question
 
 
 def _end(run: Run, *, asks: bool) -> int:
