@@ -4,6 +4,8 @@ import dataclasses
 import json
 import re
 import zipfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -155,6 +157,14 @@ def test_a_corrected_text_is_not_doubted_again(tmp_path: Path) -> None:
     editor.set_text(folder, "r0-0", "ሰላም ለሁላችሁም")
     refilter(folder, DatasetConfig(), apply=True)
     assert standing(folder) == {"0": "kept"}
+
+
+@pytest.mark.parametrize("decide", [editor.approve, editor.restore, partial(editor.exclude, reason="noise")])
+def test_a_decision_of_a_person_ends_a_doubt(tmp_path: Path, decide: Callable[[Path, list[str]], object]) -> None:
+    folder = without_audio(tmp_path, noisy(0, 15.0, **DOUBTED))
+    refilter(folder, STRICT, apply=True)
+    decide(folder, ["r0-0"])
+    assert load_dataset(folder).clips["r0-0"].before == ""
 
 
 def test_of_two_clips_with_the_same_sound_one_is_in_use(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ class Clip:
         return self.status == "kept" and self.reason not in {None, "approved"}
 
     def excluded(self, reason: Reason, note: str = "") -> "Clip":
-        return dataclasses.replace(self, status="excluded", reason=reason, note=note)
+        return dataclasses.replace(self, status="excluded", reason=reason, note=note, before="")
 
 
 class Turn(NamedTuple):

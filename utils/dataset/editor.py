@@ -164,7 +164,7 @@ def _change_each(folder: Path, what: str, names: Sequence[str], change: Callable
 def _kept(clip: Clip, reason: Reason | None) -> Clip:
     if not clip.text.strip():
         raise EditError("no_text", clip.id)
-    return replace(_with_audio(clip), status="kept", reason=reason, note="")
+    return replace(_with_audio(clip), status="kept", reason=reason, note="", before="")
 
 
 def _with_audio(clip: Clip) -> Clip:
@@ -265,6 +265,7 @@ def new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) 
         note="",
         words="",
         other_text="",
+        before="",
     )
 
 
