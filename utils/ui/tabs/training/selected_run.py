@@ -80,7 +80,7 @@ class TrainPanel(RunPanel):
         return t("training.ask_stop", name=views.run_title(run), saved=history.saved, lost=lost)
 
     def more(self, run: runs.Run, request: PanelRequest) -> str:
-        """Return the voice when it is ready or was stopped, the menu that exports a checkpoint, and the way on."""
+        """Return how the training ended, the menu that exports a checkpoint, and the way on."""
         usable = [item for item in checkpoints.list_checkpoints(run.folder) if item.info]
         if not usable:
             return ""
