@@ -12,14 +12,13 @@ import torch
 from torch import Tensor
 
 from testing import random_model
-from tests.ui.data_folders import add_run
 from tests.xtts.exporting import plain_model, with_adapter
 from utils.core import folders, storage
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import ROOT, TINY_MODEL
 from utils.speech.loading import Companions, LoadedModel, open_model
 from utils.studio.models import ListedModel, find_model, list_models, preferred_model
-from utils.studio.paths import MODELS, Project
+from utils.studio.paths import MODELS
 from utils.xtts import checkpoints
 from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import CheckpointInfo, mark_best, write
@@ -54,11 +53,11 @@ def output(tiny_folder: Path, amharic: Tokenizer, state: State, tmp_path_factory
     """Two projects: one finished, one with two runs; in the newer run nothing is saved yet."""
     output = tmp_path_factory.mktemp("output")
     write_ready(output / "done" / "ready", tiny_folder, state, amharic, None, {"run": "r", "step": 7, "eval_loss": 2.5})
-    run = add_run(Project(output / "going"), Path(RUN).name, "finished").folder
+    run = output / RUN
     for step in (3, 6, 9):
         write(run, state, about(tiny_folder, amharic, step), amharic.save)
     mark_best(run, 6)
-    (add_run(Project(output / "going"), "20260102-120000-train").folder / "checkpoints").mkdir()
+    (output / "going" / "runs" / "20260102-120000-train" / "checkpoints").mkdir(parents=True)
     return output
 
 

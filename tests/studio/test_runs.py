@@ -96,11 +96,14 @@ def test_a_run_is_found_only_inside_the_project(project: Project) -> None:
         runs.find_run(project, "../project")
 
 
-def test_a_run_is_listed_once_it_has_a_state(project: Project) -> None:
+def test_a_run_is_listed_once_it_has_begun(project: Project) -> None:
     run = runs.create("count", SHORT, project)
     state = run.read_state()
     run.state_file.unlink()  # as while it is being created
     assert runs.list_runs(project) == []
+    (run.folder / "checkpoints").mkdir()  # copied without the rest
+    assert runs.list_runs(project) == [run]
+    (run.folder / "checkpoints").rmdir()
     run.state_file.symlink_to(run.state_file)  # which cannot be opened
     assert runs.list_runs(project) == [run]
     run.write_state(state)

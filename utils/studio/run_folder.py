@@ -13,6 +13,7 @@ from utils.core.storage import document, read_document, read_text, storage_error
 from utils.studio.facts import RunLostError, RunUnreadableError, Status
 from utils.studio.paths import Project
 from utils.studio.run_state import STATE_FILE, State
+from utils.xtts import checkpoints
 
 MAX_STATE = 4096  # bytes: the single block that every file has
 NAME = re.compile(r"[^-]+-[^-]+-(?P<verb>.+?)(-\d+)?")  # such as 20260101-120000-prepare-2
@@ -75,8 +76,10 @@ class Run:
         return self.folder / "state.json"
 
     @property
-    def has_state(self) -> bool:
-        """Whether a state was written, also one that cannot be read."""
+    def is_begun(self) -> bool:
+        """Whether there is a state, also one that cannot be read, or checkpoints, which may have been copied alone."""
+        if (self.folder / checkpoints.FOLDER).is_dir():
+            return True
         try:
             self.state_file.stat()  # unlike is_file, which from Python 3.14 on hides that it is not permitted
         except OSError as error:

@@ -58,11 +58,11 @@ UNFINISHED: frozenset[Status] = ACTIVE | {"queued"}
 def list_runs(project: Project, *verbs: str) -> list[Run]:
     """List the runs of a project, newest first; all verbs unless some are named.
 
-    A folder becomes a run with its first state.
+    A folder becomes a run with its first state, or with checkpoints.
     """
     folder = project.runs
     try:
-        folders = [path for path in folder.iterdir() if not path.name.startswith(".") and Run(path).has_state]
+        folders = [path for path in folder.iterdir() if not path.name.startswith(".") and Run(path).is_begun]
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
