@@ -162,9 +162,11 @@ def test_a_project_is_copied_renamed_deleted_and_restored(seen: Seen, served: Se
     note.write_text("ሰላም", encoding="utf-8")
     for button, given in (("duplicate", "copy"), ("rename", "twin")):
         name.fill(given)
-        page.locator(f"#projects-panel [data-act={button}]").click()
+        page.locator(f"#projects-panel [data-act={button}]").dblclick()
         expect(picker).to_have_value(given)
         expect(name).to_have_value("")
+    settle(page)
+    expect(page.locator(".toast-wrap")).not_to_contain_text("Error")  # of a second press
     expect(page.get_by_test_id("toast-body").last).to_contain_text("copy has been renamed to twin.")
     renamed = served.project("twin").root
     assert note.is_file()

@@ -50,6 +50,21 @@ def test_each_sentence_has_its_row(page: Page) -> None:
     expect(page.locator("#takes [name=words]")).to_have_count(0)
 
 
+def test_a_double_click_deletes_one_take(page: Page, served: Served) -> None:
+    (name,) = takes.names(served.project())
+    takes.save(served.project(), takes.load(served.project(), name), np.zeros(OUTPUT_RATE, np.float32))
+    delete = page.locator("#takes [data-act=delete]")
+    page.locator("#history > summary").click()
+    page.locator("#takes [name=take]").select_option(name)
+    expect(delete).to_have_attribute("data-take", name)
+    delete.click()
+    expect(delete).not_to_have_attribute("data-take", name)  # the second half of a slow double click aimed at this one
+    delete.dispatch_event("click", {"detail": 2, "bubbles": True})
+    expect(page.locator("#takes [data-act=undo]")).to_be_visible()
+    page.wait_for_timeout(500)
+    assert len(takes.names(served.project())) == 1
+
+
 def test_every_format_can_be_downloaded_from_one_menu(page: Page) -> None:
     menu = page.locator("#take-downloads .downloads")
     for kind in ("WAV", "FLAC", "SRT"):

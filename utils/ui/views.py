@@ -42,11 +42,11 @@ def table(titles: Sequence[str], rows: Iterable[Iterable[str]], *, classes: str 
 
 def cell(text: str, *, classes: str = "") -> Markup:
     """Return a cell with a class."""
-    return Markup(html("views.html", "cell", text, classes))  # noqa: S704  # the template escapes the text
+    return Markup(element("td", text=text_of(text), class_=classes))  # noqa: S704  # the template escapes the text
 
 
 def html_cell(content: str) -> Markup:
-    return cell(Markup(content))  # noqa: S704
+    return Markup(element("td", content))  # noqa: S704
 
 
 def joined(*parts: str) -> str:
@@ -107,7 +107,7 @@ def error_box(error: BaseException) -> str:
 
 def details(title: str, content: str, elem_id: str = "") -> str:
     """Return HTML that is collapsed behind its title; with an id, a panel keeps it open."""
-    return html("views.html", "details", title, content, elem_id)
+    return element("details", element("summary", text=text_of(title)) + content, class_="fold", id=elem_id)
 
 
 def attributes(**values: object) -> str:
@@ -203,7 +203,8 @@ def hear(path: Path, label: str, text: str = "") -> str:
 
 def downloads(links: Iterable[tuple[Path, str]]) -> str:
     """Show links to files, given as (path, label)."""
-    return html("views.html", "downloads", [(file_url(path), path.name, label) for path, label in links])
+    files = (element("a", text=label, href=file_url(path), download=path.name) for path, label in links)
+    return element("div", "".join(files), class_="downloads")
 
 
 def time_left(seconds: object) -> str:

@@ -95,18 +95,25 @@ document.addEventListener("keydown", (event) => {
   [...document.querySelectorAll(".sheet [data-close]")].find((button) => button.checkVisibility())?.click();
 });
 
-// A button that starts something shows at once that it was pressed, and cannot be pressed again until it is answered.
+// A press counts once: the second half of a double click must not act on what the answer to the first put in its place.
+// A button that starts something shows at once, for a while at most, that it was pressed.
 const PRESSED_MS = 3000;
+const aim = (button) => {
+  const {page, first, playing, ...about} = button.dataset;  // to turn pages is harmless
+  return button.id + button.textContent + JSON.stringify(about) + button.closest(".panel")?.querySelector("[name=of]")?.value;
+};
+let aimed = "";
 document.addEventListener("click", (event) => {
-  const button = event.target.closest("#train, #prepare, #speak, button.act:is(.primary, .stop):not([data-confirm])");
+  const button = event.target.closest("button"), what = button && aim(button);
+  if (event.detail < 2) aimed = what;
   if (!button) return;
-  if (button.hasAttribute("aria-busy")) {
+  if (button.hasAttribute("aria-busy") || aimed !== what) {
     event.preventDefault();
     event.stopPropagation();
-    return;
+  } else if (button.matches("#train, #prepare, #speak, button.act:is(.primary, .stop):not([data-confirm])")) {
+    button.setAttribute("aria-busy", "true");
+    setTimeout(() => button.removeAttribute("aria-busy"), PRESSED_MS);
   }
-  button.setAttribute("aria-busy", "true");
-  setTimeout(() => button.removeAttribute("aria-busy"), PRESSED_MS);
 }, true);
 
 // One player for short sounds, such as a clip, the reference of a voice, a sample or a new version of a sentence.
@@ -172,14 +179,20 @@ window.openProject = (name = document.body.dataset.project) => {
 // is edited on: if another tab stores one meanwhile, the server sees by it that there are two.
 window.panel = (element, trigger, watch, props) => {
   const words = (text) => text?.trim().split(/\s+/).join(" ");
+  let unanswered = "";  // what was sent last: the same is not sent again before its answer, which may get lost
   const send = async (control) => {
     const {confirm, cancel, key, ...data} = control.dataset;
     if (confirm && !await ask(confirm, control.textContent, cancel)) return;
     const fields = [...element.querySelectorAll("[name]")];
     const values = fields.map((field) => [field.name, field.type === "checkbox" ? field.checked : field.value]);
     const bases = fields.filter((field) => field.dataset.key).map((field) => [`${field.name}Base`, field.base]);
+    const sent = {...Object.fromEntries([...values, ...bases]), ...element.panelData?.(), ...data};
+    const press = JSON.stringify(sent);
+    if (press === unanswered) return;
+    unanswered = press;
+    setTimeout(() => { unanswered = ""; }, PRESSED_MS);
     for (const field of fields) Object.assign(field, {isTyped: false, sent: field.value});
-    trigger("click", {...Object.fromEntries([...values, ...bases]), ...element.panelData?.(), ...data});
+    trigger("click", sent);
   };
   let waiting;
   element.addEventListener("click", (event) => {
@@ -202,6 +215,7 @@ window.panel = (element, trigger, watch, props) => {
       queueMicrotask(update);
       return;
     }
+    if (turn > newest) unanswered = "";
     [newest, latest] = [Number(turn), props.value];
     element.dataset.project = decodeURIComponent(project);
     for (const field of element.querySelectorAll("[data-key]")) {  // data-value: gradio itself puts a new value into the field

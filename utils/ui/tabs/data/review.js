@@ -95,25 +95,23 @@ document.addEventListener('keydown', event => {
   const isText = control?.matches('input:not([type=checkbox]), textarea, select, [role=combobox]');
   const isPressed = control && !control.matches('#clips td button') && [' ', 'Enter'].includes(event.key);
   if (!element.checkVisibility() || document.querySelector('dialog') || isText || isPressed) return;
-  const isShortcut = event.ctrlKey || event.metaKey;
+  const isShortcut = event.ctrlKey || event.metaKey, key = event.key.toLowerCase();
   const press = action => element.querySelector(`[data-act=${action}]`)?.click();
   const choose = step => element.querySelectorAll('[data-clip]')[step]?.click();
   const isInPlace = rows()[place]?.classList.contains('chosen');
   const actions = isShortcut ? { z: () => press('undo') } : sound() ? {
     ' ': () => (sound().paused ? sound().play() : sound().pause()),
-    Enter: () => press('approve'),
-    Delete: () => press('exclude'),
-    Backspace: () => press('exclude'),
+    enter: () => press('approve'),
+    delete: () => press('exclude'),
+    backspace: () => press('exclude'),
     s: () => press('split'),
-    S: () => press('split'),
     t: () => press('trim'),
-    T: () => press('trim'),
-    ArrowDown: () => choose(isInPlace ? place + 1 : place),
-    ArrowUp: () => choose(place - 1),
+    arrowdown: () => choose(isInPlace ? place + 1 : place),
+    arrowup: () => choose(place - 1),
   } : {};
-  if (event.altKey || !actions[event.key]) return;
+  if (event.altKey || !actions[key]) return;
   event.preventDefault();
-  if (!event.repeat || isShortcut || event.key.startsWith('Arrow')) actions[event.key]();  // a held key decides once
+  if (!event.repeat || isShortcut || key.startsWith('arrow')) actions[key]();  // a held key decides once
 }, { signal: window.reviewKeys.signal });
 
 element.refreshed = () => {

@@ -54,12 +54,12 @@ const receive = async (event, transfer) => {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
   const text = transfer.getData("text/uri-list") || transfer.getData("text/plain");
   const links = text.split(/\s+/).filter((word) => /^(https?|hf):/.test(word));
-  if (entries.some((entry) => entry.isDirectory) || [...transfer.files].some(isStrange)) {
+  const isPasted = event.type === "paste" && transfer.files.length;
+  if (isPasted || entries.some((entry) => entry.isDirectory) || [...transfer.files].some(isStrange)) {
     event.preventDefault();
     event.stopPropagation();
     drop((await Promise.all(entries.map(filesOf))).flat());
-  } else if (event.type === "paste" && transfer.files.length) drop((await Promise.all(entries.map(filesOf))).flat());
-  else if (links.length) {
+  } else if (links.length) {
     element.querySelector("[name=link]").value = links.join(" | ");
     element.querySelector("[data-act=add]").click();
   }
