@@ -155,14 +155,9 @@ document.addEventListener("click", (event) => {
 window.ask = (question, yes, no) => new Promise((resolve) => {
   const dialog = document.createElement("dialog");
   dialog.id = "question";
-  dialog.append(document.createElement("p"), document.createElement("form"));
-  dialog.firstChild.textContent = question;
-  dialog.lastChild.method = "dialog";
-  for (const [id, text] of [["confirm", yes], ["cancel", no]]) {
-    const button = document.createElement("button");
-    Object.assign(button, {id, value: id, textContent: text, className: id === "confirm" ? "act stop" : "act"});
-    dialog.lastChild.append(button);
-  }
+  dialog.innerHTML = `<p></p><form method="dialog">
+    <button class="act stop" id="confirm" value="confirm"></button><button class="act" id="cancel" autofocus></button></form>`;
+  for (const [part, text] of [["p", question], ["#confirm", yes], ["#cancel", no]]) dialog.querySelector(part).textContent = text;
   dialog.addEventListener("close", () => { dialog.remove(); resolve(dialog.returnValue === "confirm"); });
   document.querySelector(".gradio-container").append(dialog);
   dialog.showModal();
