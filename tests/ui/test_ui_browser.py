@@ -155,7 +155,7 @@ def test_a_project_is_copied_renamed_deleted_and_restored(seen: Seen, served: Se
     page.locator("#manage-projects").click()
     expect(page.locator("#projects-panel [data-act=new]")).to_be_hidden()
     name.fill("voice")
-    page.locator("#projects-panel [data-act=new]").click()
+    name.press("Enter")
     expect(picker).to_have_value("voice")
     expect(name).to_have_value("")
     note = served.project("voice").root / "note.txt"

@@ -95,6 +95,15 @@ document.addEventListener("keydown", (event) => {
   [...document.querySelectorAll(".sheet [data-close]")].find((button) => button.checkVisibility())?.click();
 });
 
+// Enter in a field does what the first button beside it does; a key that is held presses nothing again.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || event.isComposing) return;
+  if (event.repeat && event.target.matches("button")) event.preventDefault();
+  if (event.repeat || !event.target.matches(".panel [type=text]:not([data-act], [list])")) return;
+  const line = event.target.closest(".line"), rows = [line, line?.nextElementSibling];
+  rows.map((row) => row?.querySelector("button[data-act]")).find((button) => button?.checkVisibility())?.click();
+});
+
 // A press counts once: the second half of a double click must not act on what the answer to the first put in its place.
 // A button that starts something shows at once, for a while at most, that it was pressed.
 const PRESSED_MS = 3000;
