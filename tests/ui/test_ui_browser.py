@@ -192,6 +192,24 @@ def test_a_project_is_copied_renamed_deleted_and_restored(seen: Seen, served: Se
     assert seen.complaints == []
 
 
+def test_the_tabs_of_a_project_that_another_tab_renamed_give_way_to_a_sentence(seen: Seen, served: Served) -> None:
+    page, message = seen.page, seen.page.locator("#steps .message")
+    page.locator("#manage-projects").click()
+    page.locator("#projects-panel [name=name]").fill("old")
+    page.keyboard.press("Enter")
+    expect(page.locator("#project input")).to_have_value("old")
+    page.keyboard.press("Escape")
+    projects.rename(served.project("old"), "new", served.output)
+    expect(message).to_contain_text("Project old has been renamed or deleted.")
+    expect(page.locator("#tabs")).to_be_hidden()
+    page.locator("#project input").click()
+    page.get_by_role("option", name="new").click()
+    expect(page.locator("#sources [data-act=sample]")).to_be_visible()
+    expect(message).to_be_hidden()
+    assert [folder.name for folder in served.output.glob("[!.]*")] == ["new"]
+    assert seen.complaints == []
+
+
 def test_a_report_on_a_dataset_has_margins(browser: Browser, tmp_path: Path) -> None:
     many_clips(tmp_path, 250)
     page = browser.new_page(viewport={"width": 1440, "height": 900})

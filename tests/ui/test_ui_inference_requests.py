@@ -17,7 +17,7 @@ from tests.ui import auditing, inside
 from tests.waiting import wait_for
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
-from utils.studio import batch_speech, comparisons, takes
+from utils.studio import batch_speech, comparisons, projects, takes
 from utils.studio.paths import UPLOADS, Project
 from utils.ui import app
 from utils.ui.tabs.inference import tab as inference
@@ -69,6 +69,18 @@ def test_a_program_speaks(client: Client, project: Project, inputs: Values) -> N
     first, second = takes.newest(project)[:2]
     assert first.settings["seed"] == 7
     assert np.array_equal(takes.load_audio(project, first), takes.load_audio(project, second))
+
+
+def test_a_project_that_is_renamed_while_it_speaks_does_not_come_back(
+    client: Client, inputs: Values, output: Path
+) -> None:
+    job = client.submit(text="ሰላም ለዓለም። " * 20, stream=False, api_name="/speak", **inputs | {"project": "second"})
+    wait_for(lambda: any("sentences" in status for status, *_ in job.outputs()))
+    projects.rename(Project(output / "second"), "third", output)
+    status, *_ = job.result()
+    assert "Project second was not found." in status
+    assert not (output / "second").exists()
+    projects.rename(Project(output / "third"), "second", output)
 
 
 def speak(client: Client, inputs: Values, text: str, **settings: object) -> tuple[Any, ...]:

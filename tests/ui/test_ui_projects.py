@@ -49,7 +49,7 @@ def base_of(project: Project) -> Path:
 
 def shown(project: Project) -> str:
     """What the panel shows while a project is open."""
-    page: Any = SimpleNamespace(output=project.root.parent, open=lambda _: project)
+    page: Any = SimpleNamespace(output=project.root.parent, look=lambda _: project)
     return panel.render(PanelRequest(page, project.root.name))
 
 
@@ -164,6 +164,21 @@ def test_a_tab_says_that_its_project_is_gone(tmp_path: Path) -> None:
     projects.create("voice", tmp_path)
     assert panel.gone("voice", tmp_path) == ""
     assert "Project old has been renamed or deleted." in panel.gone("old", tmp_path)
+
+
+@pytest.mark.parametrize("old", ["old", "default"])
+def test_nothing_is_done_in_a_project_that_is_gone(blocks: gr.Blocks, output: Path, old: str) -> None:
+    emptied(output)
+    projects.create("voice", output)
+    reason = f"Project {old} was not found. Projects: voice."
+    assert reason in auditing.shown(blocks, "sources", "add", old, link=str(output))
+    with pytest.raises(gr.Error, match=reason):
+        auditing.act(blocks, "fix-pronunciation", "fix_pronunciation", old, written="ገና", spoken="gəna")
+    assert list_projects(output) == ["voice"]
+    unasked = {"refresh", "effects", "_restore", "_describe"}  # no error is shown of what nobody started
+    for event in (event for event in auditing.handlers(blocks) if auditing.name_of(event) in unasked):
+        values = [old if block.elem_id == "project" else auditing.value_of(block) for block in event.inputs]
+        auditing.respond(blocks, event, values)
 
 
 def test_the_project_that_the_question_named_is_deleted_whatever_is_open(blocks: gr.Blocks, output: Path) -> None:

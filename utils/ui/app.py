@@ -31,7 +31,7 @@ from utils.ui.checked_blocks import CheckedBlocks
 from utils.ui.html import ASSETS, html, styles
 from utils.ui.i18n import Choices, Phrase, heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Live, PageContext, Panel, PanelRequest, toggle
-from utils.ui.projects import build_picker, build_project_panel, choose_project, empty_trash
+from utils.ui.projects import build_picker, build_project_panel, choose_project, empty_trash, gone
 from utils.ui.tabs.data import tab as data
 from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.system import tab as system
@@ -160,6 +160,8 @@ def save_choices(project: gr.Dropdown, language: gr.Radio) -> None:
 
 def build_steps(page: PageContext) -> None:
     def show(request: PanelRequest) -> str:
+        if message := gone(request.name, request.page.output):
+            return message
         runs.watch_queue(request.project)
         return step_bar.render(request.project)
 

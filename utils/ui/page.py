@@ -17,7 +17,7 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError, explain
 from utils.core.wording import speaking
 from utils.speech.session import SpeechSession
-from utils.studio import paths
+from utils.studio import paths, projects
 from utils.studio.facts import UsageError
 from utils.ui.i18n import describe_error, t
 from utils.ui.views import note
@@ -29,6 +29,7 @@ PRIVATE_EVENT: dict[str, Any] = {"api_visibility": "private", **QUIET_EVENT}
 QUEUED_EVENT: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 # Values are checked below the page, not against the choices of one browser tab.
 RAW_INPUTS: dict[str, Any] = {"preprocess": False}
+FIRST_PROJECT = "default"  # the command line's default too
 ERROR_SECONDS = 30.0  # long enough to read the hint and follow it
 
 Updates = Mapping[Any, Any]  # of widgets, and of the fields of a panel by name
@@ -91,8 +92,12 @@ class PageContext:
     session: SpeechSession  # the model in memory and the queue of requests for it
     live: Live = field(default_factory=Live)
 
-    def open(self, name: str) -> paths.Project:
+    def look(self, name: str) -> paths.Project:
+        """Return a project to show; it may be gone."""
         return paths.project(name, self.output)
+
+    def open(self, name: str) -> paths.Project:
+        return projects.find(name, self.output, FIRST_PROJECT)
 
     def on(
         self,

@@ -10,9 +10,7 @@ from utils.core.facts import Fact, Progress
 from utils.studio import page_settings, paths, projects, runs
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t
-from utils.ui.page import PRIVATE_EVENT, PageContext, Panel, PanelRequest, Updates, notify, toggle
-
-FIRST_PROJECT = "default"  # the command line's default too
+from utils.ui.page import FIRST_PROJECT, PRIVATE_EVENT, PageContext, Panel, PanelRequest, Updates, notify, toggle
 
 
 def project_names(output: Path) -> list[str]:
@@ -97,7 +95,7 @@ def _restore(request: PanelRequest) -> Updates:
 
 def render(request: PanelRequest) -> str:
     """Render what can be done with the open project; an action that cannot be taken is absent."""
-    project = request.project
+    project = request.page.look(request.name)
     is_running = runs.active_run(project) is not None
     changes = ("duplicate", "rename") if project.root.is_dir() and not is_running else ()
     hint = t("project.name_hint")

@@ -43,10 +43,10 @@ window.markInvalid = () => {
   }
 };
 
-// Keeps the focus of the keyboard: when its control leaves the document, another one near its place takes over.
+// Keeps the focus of the keyboard: when its control leaves the document, another one near its place takes over, but none that opens.
 (() => {
   let place = [];  // the control and what contains it
-  const next = (box) => box.isConnected && [...box.querySelectorAll("button, input, select, textarea, summary")]
+  const next = (box) => box.isConnected && [...box.querySelectorAll("button, input:not([role=combobox]), select, textarea, summary")]
     .find((control) => !control.disabled && control.checkVisibility());
   document.addEventListener("focusin", ({target}) => {
     place = [];

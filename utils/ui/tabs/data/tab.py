@@ -15,7 +15,6 @@ from utils.studio import runs, uploads
 from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, build_advanced, connect_live
-from utils.ui.projects import gone
 from utils.ui.run_panel import RunPanel
 from utils.ui.settings_form import values_of
 from utils.ui.step_bar import next_button
@@ -86,7 +85,7 @@ def build_summary(page: PageContext) -> None:
     def show(request: PanelRequest) -> str:
         store = Store(request.project.dataset)
         if not store.exists:
-            return gone(request.name, request.page.output)
+            return ""
         summary = render.summary(store.totals(), store.count_recordings())
         following = next_button("training-tab", "steps.next_train")
         counts = background.latest(store)

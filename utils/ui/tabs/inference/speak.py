@@ -94,8 +94,7 @@ def follow(
     # The take that was shown before gives way to the new one.
     yield _update(views.progress("inference.waiting"), "", "", gr.update(value=None))
     try:
-        opened, settings = context.page.open(project), config(values)
-        voices = reference_clips.project_voices(opened)
+        settings, voices = config(values), reference_clips.project_voices(context.page.open(project))
         kind, function = ("stream", tasks.stream) if is_streamed else ("speech", tasks.speak_each)
         recorder = TakeRecorder(kind, text, settings)
         request = context.submit(lambda model: function(model, text, settings, voices), settings, owner)
@@ -105,7 +104,7 @@ def follow(
             chunk = recorder.player_json() if recorder.chunks > sent else None
             sent = recorder.chunks
             yield _update(progress(recorder, request.seconds, context.session.loading), chunk)
-        yield _save(opened, recorder)
+        yield _save(context.page.open(project), recorder)  # it may be gone
     except Exception as error:  # noqa: BLE001  # shown
         yield _update(shown_error(error))
 

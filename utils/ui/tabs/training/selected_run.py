@@ -163,7 +163,7 @@ def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) 
     page, form = panel.page, panel.form
 
     def effects(project: str, name: str) -> dict[str, Any]:
-        run, device = panel.selected(page.open(project), name), known_device()
+        run, device = panel.selected(page.look(project), name), known_device()
         switches = panel.histories.read(run).switches if run else {}
         hints = {switch: render.switch_hint(switch, device, switches.get(switch)) for switch in settings.SWITCHES}
         return gr.update() | {"effects": hints}

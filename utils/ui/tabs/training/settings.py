@@ -178,7 +178,7 @@ class TrainingForm(SettingsForm):
         return self.value(load_preset(name), settings) | paths | {PRESET: name}
 
     def _describe(self, project: str, name: str) -> str:
-        return describe_preset(name, self.page.open(project))
+        return describe_preset(name, self.page.look(project))
 
     def _choose(self, project: str, name: str, settings: Values) -> tuple[Any, ...]:
         is_shown = not name or (settings or {}).get(PRESET) == name  # proposed by the page, which has filled the form
@@ -186,7 +186,7 @@ class TrainingForm(SettingsForm):
 
     def _restore(self, project: str, settings: Values) -> tuple[Any, ...]:
         """Fill the form from the newest run of the open project, or from the preset for this computer."""
-        opened = self.page.open(project)
+        opened = self.page.look(project)
         name, config = "", None
         with contextlib.suppress(AmharicTtsError):  # its settings are damaged
             run = runs.newest_run(opened, VERB)
