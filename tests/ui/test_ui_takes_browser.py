@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.serving import Seen, Served, expect_sound, listen, one_tab
+from tests.ui.serving import Seen, Served, expect_sound, listen, one_tab, settle
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import Flag
@@ -63,6 +63,16 @@ def test_a_double_click_deletes_one_take(page: Page, served: Served) -> None:
     expect(page.locator("#takes [data-act=undo]")).to_be_visible()
     page.wait_for_timeout(500)
     assert len(takes.names(served.project())) == 1
+
+
+def test_a_typed_text_stays_when_the_page_is_loaded_anew(page: Page) -> None:
+    text = page.locator("#speech-text textarea")
+    for typed in ("ይህ የተጻፈ ጽሑፍ ነው።", ""):
+        text.fill(typed)
+        settle(page)
+        page.reload()
+        expect(page.locator("#readings")).to_contain_text("GiB free")
+        expect(text).to_have_value(typed)
 
 
 def test_every_format_can_be_downloaded_from_one_menu(page: Page) -> None:
