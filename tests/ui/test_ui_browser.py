@@ -105,10 +105,13 @@ def test_the_bar_is_at_most_56_pixels_high_without_a_scrollbar(seen: Seen, width
 def test_the_open_project_is_open_again_after_a_restart(seen: Seen, served: Served) -> None:
     for name in ("first", "second"):
         projects.create(name, served.output)
-    page = seen.page
-    page.locator("#project input").click()
-    page.get_by_role("option", name="second").click()
-    settle(page)
+    page, other = seen.page, seen.page.context.new_page()
+    other.goto(seen.origin)
+    for tab, name in ((page, "second"), (other, "first")):
+        expect(tab.locator("#readings")).to_contain_text("GiB free")
+        tab.locator("#project input").click()
+        tab.get_by_role("option", name=name).click()
+        settle(tab)
     served.restart(page)
     expect(page.locator("#project input")).to_have_value("second")
 

@@ -47,16 +47,16 @@ TABS = (data, training, inference)  # in the order of work
 SAVE_TAB = """() => {
   openStep("%s");
   window.amharicTabChosen ||= %s;
-  if (window.amharicTabChosen) localStorage.setItem("amharic-tab", "%s");
+  if (window.amharicTabChosen) keep("tab", "%s");
   return [%s].map((active) => ({__type__: "update", active}));
 }"""
 RESTORE_TAB = """() => {
-  const saved = localStorage.getItem("amharic-tab");
+  const saved = kept("tab");
   return {__type__: "update", ...(!window.amharicTabChosen && %s.includes(saved) && {selected: saved})};
 }"""
 # What somebody has chosen already counts more than what was saved.
 RESTORE_CHOICES = """() => ["project", "language"].map(
-  (name) => window.amharicChosen?.[name] ?? localStorage.getItem(`amharic-${name}`) ?? "")"""
+  (name) => window.amharicChosen?.[name] ?? kept(name) ?? "")"""
 KEEP_CHOICES = """(...values) => {
   const chosen = ["project", "language"].map((name, index) => window.amharicChosen?.[name] ?? values[index]);
   openProject(chosen[0]);
@@ -152,9 +152,9 @@ def save_choices(project: gr.Dropdown, language: gr.Radio) -> None:
     """
     project.input(None, project, None, js=CHOOSE % "project")
     language.input(None, language, None, js=CHOOSE % "language")
-    save = "project => { openProject(project); localStorage.setItem('amharic-project', project); }"
+    save = "project => { openProject(project); keep('project', project); }"
     project.change(None, project, None, js=save)
-    save = "language => { setLanguage(language); localStorage.setItem('amharic-language', language); }"
+    save = "language => { setLanguage(language); keep('language', language); }"
     language.change(None, language, None, js=save)
 
 

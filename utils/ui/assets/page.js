@@ -43,6 +43,10 @@ window.markInvalid = () => {
   }
 };
 
+// What was chosen is kept for this tab of the browser, and for the next one that is opened.
+window.keep = (name, value) => { for (const store of [sessionStorage, localStorage]) store.setItem(`amharic-${name}`, value); };
+window.kept = (name) => sessionStorage.getItem(`amharic-${name}`) ?? localStorage.getItem(`amharic-${name}`);
+
 // Keeps the focus of the keyboard: when its control leaves the document, another one near its place takes over, but none that opens.
 (() => {
   let place = [];  // the control and what contains it
