@@ -116,6 +116,14 @@ def test_the_open_project_is_open_again_after_a_restart(seen: Seen, served: Serv
     expect(page.locator("#project input")).to_have_value("second")
 
 
+def test_a_page_without_answers_loads_anew_when_the_program_was_restarted(seen: Seen, served: Served) -> None:
+    settle(seen.page)
+    seen.page.route("**/run/**", lambda _: None)  # as when the program ended while scripts were loading
+    seen.page.wait_for_timeout(2500)  # the clocks wait for their answers
+    served.restart(seen.page)
+    seen.page.unroute_all(behavior="ignoreErrors")
+
+
 def test_what_was_chosen_stays_when_the_page_is_answered_late(seen: Seen, served: Served) -> None:
     page = seen.page
     for name in ("first", "second"):

@@ -25,7 +25,7 @@ def test_no_python_writes_a_tag() -> None:
 
 
 def test_templates_escape_what_they_are_given() -> None:
-    shown = html("views.html", "run_head", "", "<img src=x>", "") + html("page.html", "empty", "welcome", "<b>", "&")
+    shown = html("views.html", "button", "", "", "<img src=x>") + html("page.html", "empty", "welcome", "<b>", "&")
     assert "<img" not in shown
     assert "<b>" not in shown
 

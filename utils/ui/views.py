@@ -248,9 +248,13 @@ def when_of(name: str) -> str:
     return f"{t(f'weekday.{when.weekday()}')} {when:%d/%m %H:%M:%S}"
 
 
+def verdict(phrase: str, kind: str, more: str = "") -> str:
+    return element("p", element("b", text=t(phrase), class_=kind) + escape(more))
+
+
 def run_head(run: Run, state: State, classes: str) -> str:
     kind: Kind = "error" if state.status in {"failed", "unreadable"} else "warning"
-    head = html("views.html", "run_head", classes or state.status, f"status.{state.status}", run_title(run))
+    head = verdict(f"status.{state.status}", classes or state.status, f" · {run_title(run)}")
     return head + message_box(kind, state.reason(), aloud=False)
 
 

@@ -1,39 +1,37 @@
 // Replaces gradio's own words and corrects names for screen readers: a label that differs from the text on a button,
 // and one on an element that may have none, mislead them; axe-core counts both as serious. Gradio has no event for parts
 // that it renders; the style sheet gives them an animation without any frames, whose start is one.
-(() => {
-  const words = window.gradioWords;
-  const translate = (box) => {
-    const language = document.documentElement.lang === "am" ? "am" : "en";
-    const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) {
-      const text = walker.currentNode.data.trim(), match = words.find((word) => Object.values(word).includes(text));
-      if (match && match[language] !== text) walker.currentNode.data = ` ${match[language]} `;
-    }
-  };
-  const corrections = {
-    "button.upload-container": (box) => {
-      box.removeAttribute("aria-label");
-      box.removeAttribute("aria-dropeffect");
-      translate(box);
-    },
-    ".toast-title": translate,
-    "button.playback, div.empty": (box) => box.removeAttribute("aria-label"),
-    ".toast-header": (head) => {  // its close button stays one
-      head.removeAttribute("role");
-      head.removeAttribute("tabindex");
-    },
-  };
-  const correct = (box) => {
-    for (const [selector, correction] of Object.entries(corrections)) if (box.matches(selector)) correction(box);
-  };
-  document.addEventListener("animationstart", ({animationName, target}) => { if (animationName === "rendered") correct(target); });
-  window.setLanguage = (language) => {
-    document.documentElement.lang = language;
-    document.querySelectorAll(Object.keys(corrections)).forEach(correct);
-    document.dispatchEvent(new Event("language"));
-  };
-})();
+const words = window.gradioWords;
+const translate = (box) => {
+  const language = document.documentElement.lang === "am" ? "am" : "en";
+  const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const text = walker.currentNode.data.trim(), match = words.find((word) => Object.values(word).includes(text));
+    if (match && match[language] !== text) walker.currentNode.data = ` ${match[language]} `;
+  }
+};
+const corrections = {
+  "button.upload-container": (box) => {
+    box.removeAttribute("aria-label");
+    box.removeAttribute("aria-dropeffect");
+    translate(box);
+  },
+  ".toast-title": translate,
+  "button.playback, div.empty": (box) => box.removeAttribute("aria-label"),
+  ".toast-header": (head) => {  // its close button stays one
+    head.removeAttribute("role");
+    head.removeAttribute("tabindex");
+  },
+};
+const correct = (box) => {
+  for (const [selector, correction] of Object.entries(corrections)) if (box.matches(selector)) correction(box);
+};
+document.addEventListener("animationstart", ({animationName, target}) => { if (animationName === "rendered") correct(target); });
+window.setLanguage = (language) => {
+  document.documentElement.lang = language;
+  document.querySelectorAll(Object.keys(corrections)).forEach(correct);
+  document.dispatchEvent(new Event("language"));
+};
 
 // Marks the settings that an error names.
 window.markInvalid = () => {
@@ -48,19 +46,17 @@ window.keep = (name, value) => { for (const store of [sessionStorage, localStora
 window.kept = (name) => sessionStorage.getItem(`amharic-${name}`) ?? localStorage.getItem(`amharic-${name}`);
 
 // Keeps the focus of the keyboard: when its control leaves the document, another one near its place takes over, but none that opens.
-(() => {
-  let place = [];  // the control and what contains it
-  const next = (box) => box.isConnected && [...box.querySelectorAll("button, input:not([role=combobox]), select, textarea, summary")]
-    .find((control) => !control.disabled && control.checkVisibility());
-  document.addEventListener("focusin", ({target}) => {
-    place = [];
-    for (let box = target; box; box = box.parentElement) place.push(box);
-  });
-  setInterval(() => {
-    if (document.activeElement !== document.body || (place[0]?.isConnected && place[0].checkVisibility())) return;
-    place.map(next).find(Boolean)?.focus();
-  }, 250);  // no event tells that the control that had it is gone
-})();
+let place = [];  // the control and what contains it
+const next = (box) => box.isConnected && [...box.querySelectorAll("button, input:not([role=combobox]), select, textarea, summary")]
+  .find((control) => !control.disabled && control.checkVisibility());
+document.addEventListener("focusin", ({target}) => {
+  place = [];
+  for (let box = target; box; box = box.parentElement) place.push(box);
+});
+setInterval(() => {
+  if (document.activeElement !== document.body || (place[0]?.isConnected && place[0].checkVisibility())) return;
+  place.map(next).find(Boolean)?.focus();
+}, 250);  // no event tells that the control that had it is gone
 
 const opened = new Set();  // ids of details that stay open when they are rendered again
 const closeDetails = (details) => { details.open = false; opened.delete(details.id); };
@@ -149,20 +145,18 @@ document.addEventListener("click", (event) => {
 });
 
 // A notification when the training of the open project ends; the browser asks for permission at the first start.
-(() => {
-  let before = "";
-  setInterval(() => {
-    const step = document.querySelector("#steps [data-open=training-tab]");
-    const now = `${document.querySelector("#project input")?.value}: ${step?.className}`;
-    if (before === now.replace(/: .*/, ": active") && before !== now && window.Notification?.permission === "granted") {
-      new Notification(document.title, {body: `${step.querySelector("b").textContent}: ${step.dataset.status}`});
-    }
-    before = now;
-  }, 2000);
-  document.addEventListener("click", (event) => {
-    if (event.target.closest("#train") && window.Notification?.permission === "default") Notification.requestPermission();
-  });
-})();
+let before = "";
+setInterval(() => {
+  const step = document.querySelector("#steps [data-open=training-tab]");
+  const now = `${document.querySelector("#project input")?.value}: ${step?.className}`;
+  if (before === now.replace(/: .*/, ": active") && before !== now && window.Notification?.permission === "granted") {
+    new Notification(document.title, {body: `${step.querySelector("b").textContent}: ${step.dataset.status}`});
+  }
+  before = now;
+}, 2000);
+document.addEventListener("click", (event) => {
+  if (event.target.closest("#train") && window.Notification?.permission === "default") Notification.requestPermission();
+});
 
 // Asks before something is deleted. Resolves to whether the answer is yes.
 window.ask = (question, yes, no) => new Promise((resolve) => {
@@ -244,3 +238,8 @@ window.panel = (element, trigger, watch, props) => {
   update();
   watch("value", update);
 };
+
+// Gradio loads the page anew when an answer fails to come; one that was not complete when the program ended asks nothing.
+setInterval(() => fetch("gradio_api/app_id").then((answer) => answer.json()).then(({app_id}) => {
+  if (app_id && app_id !== gradio_config.app_id) location.reload();
+}, () => {}), 10000);

@@ -190,7 +190,7 @@ def memory_tables(plan: Result) -> str:
     advice = t("training.memory_advice", **tuned | {"peak": gib(tuned["peak"])}) if tuned else plan["advice"]
     parts = [[f"MemoryPart.{name}", gib(size), f"MemoryPart.{name}.meaning"] for name, size in plan["parts"].items()]
     return (
-        html("views.html", "run_head", kind, f"training.{verdict}", "")
+        views.verdict(f"training.{verdict}", kind)
         + note(t("training.memory_needed", **sizes))
         + note(advice)
         + views.table(("training.part", "training.size", "training.meaning"), parts)
