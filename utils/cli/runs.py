@@ -129,11 +129,10 @@ def show(run: Run) -> None:
 
 def stop(run: Run, *, now: bool) -> None:
     """Stop a run, and print what it will do or how it has ended."""
-    if not now and runs.stop_and_save(run):
+    if state := runs.stop(run, now=now):
+        print(f"{run.name} has ended: {state.status}. {state.reason()}".rstrip())
+    else:
         print(f"{run.name} will save and stop at its next step.")
-        return
-    state = runs.stop_now(run) if now else run.current_state()
-    print(f"{run.name} has ended: {state.status}. {state.reason()}".rstrip())
 
 
 def start_and_follow(verb: str, config: Config, opened: Project, arguments: argparse.Namespace) -> int:

@@ -15,7 +15,7 @@ PAUSE = 5.0  # seconds without an edit before a dataset is counted again
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What takes too long to be counted while somebody waits. Each counting differs from every other."""
+    """What takes too long to be counted while somebody waits; compared by identity, so that it can be a key."""
 
     revision: int
     statistics: Statistics

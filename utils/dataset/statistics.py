@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from utils.dataset.store import Dataset, Store
 from utils.dataset.text_files import MetadataRow
 from utils.recognition.spans import Span
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 COMMONEST_WORDS = 20_000  # the rest adds no phoneme and takes most of the time
 FEW = 20  # a phoneme that occurs less often is hardly learned
 SHARES = (50, 90, 95, 99, 99.5, 100)
@@ -37,14 +34,6 @@ SHORT_SECONDS, SHORT_SHARE = 2.0, 0.02  # with fewer short clips, short texts en
 LONG_SECONDS = 10.0  # a sentence of ordinary prose
 
 
-class Spread(NamedTuple):
-    """The median of many values, and between which 90 % of them lie."""
-
-    low: float
-    middle: float
-    high: float
-
-
 @dataclass(frozen=True)
 class Statistics:
     """Counts over the kept clips."""
@@ -53,10 +42,9 @@ class Statistics:
     clips: dict[str, int]  # by side of the split
     speakers: dict[str, float]  # seconds, the longest first
     seconds: tuple[float, ...]  # of each clip
-    length: Spread | None
-    pace: Spread | None  # letters per second, where measured
-    snr: Spread | None  # where measured
-    loudness: Spread | None  # LUFS as recorded, where measured
+    pace: tuple[float, ...]  # letters per second of each clip, where measured
+    snr: tuple[float, ...]  # of each clip, where measured
+    loudness: tuple[float, ...]  # LUFS of each clip as recorded, where measured
     repeated: int  # texts of more than one clip
     phonemes: dict[str, int]  # empty for languages other than Amharic
 
@@ -79,18 +67,12 @@ def count(store: Store, language: str) -> Statistics:
         clips=dict(Counter(kept["split"])),
         speakers={str(name): seconds for name, seconds in speakers.items()},
         seconds=tuple(kept["seconds"]),
-        length=_spread(kept["seconds"]),
-        pace=_spread(kept["chars_per_second"]),
-        snr=_spread(kept["snr_db"]),
-        loudness=_spread(kept["loudness_lufs"]),
+        pace=tuple(kept["chars_per_second"].dropna()),
+        snr=tuple(kept["snr_db"].dropna()),
+        loudness=tuple(kept["loudness_lufs"].dropna()),
         repeated=sum(count > 1 for count in Counter(kept["text"]).values()),
         phonemes=_count_phonemes(kept["text"], language),
     )
-
-
-def _spread(column: "pd.Series[float]") -> Spread | None:
-    measured = column.dropna().tolist()
-    return Spread(*(percentile(measured, share) for share in (5, 50, 95))) if measured else None
 
 
 def split_totals(kept: Sequence[Clip]) -> Split:
@@ -125,9 +107,9 @@ def report(statistics: Statistics) -> str:
         "clips in use": f"{len(statistics.seconds)}, {sum(statistics.seconds) / 3600:.2f} h",
         "split": _join(statistics.clips, str) or "none",
         "speakers": _join(statistics.speakers, _minutes) or "none",
-        "characters/s": _describe(statistics.pace),
-        "SNR (dB)": _describe(statistics.snr),
-        "loudness (LUFS)": _describe(statistics.loudness),
+        "characters/s": _spread(statistics.pace),
+        "SNR (dB)": _spread(statistics.snr),
+        "loudness (LUFS)": _spread(statistics.loudness),
         "repeated texts": str(statistics.repeated),
         "phonemes": f"{total - len(missing)} of {total}" if total else "",
         "missing": " ".join(missing),
@@ -145,8 +127,11 @@ def _minutes(seconds: float) -> str:
     return f"{seconds / 60:.1f} min"
 
 
-def _describe(spread: Spread | None) -> str:
-    return "median {1:.1f}, 90 % between {0:.1f} and {2:.1f}".format(*spread) if spread else ""
+def _spread(values: Sequence[float]) -> str:
+    if not values:
+        return ""
+    low, middle, high = (percentile(values, share) for share in (5, 50, 95))
+    return f"median {middle:.1f}, 90 % between {low:.1f} and {high:.1f}"
 
 
 @dataclass(frozen=True)

@@ -70,10 +70,10 @@ def create(name: str, output: Path = OUTPUT) -> Project:
     return created
 
 
-def find(name: str, output: Path = OUTPUT, first: str = "") -> Project:
-    """Return an existing project, or the one of the first name while there is none."""
+def find(name: str, output: Path = OUTPUT) -> Project:
+    """Return an existing project."""
     match = project(name, output)
-    if not match.root.is_dir() and (match.name != first or list_projects(output)):
+    if not match.root.is_dir():
         raise ProjectError("no_project", match.name, ", ".join(list_projects(output)) or "–")
     return match
 

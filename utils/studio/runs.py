@@ -241,6 +241,13 @@ def _mark_failed(run: Run, error: AmharicTtsError) -> None:
     run.write_state(dataclasses.replace(run.read_state(), status="failed", error=error_to_json(error)))
 
 
+def stop(run: Run, *, now: bool) -> State | None:
+    """Stop a run at once, or let it save first; return how it ended, or None while it saves."""
+    if now:
+        return stop_now(run)
+    return None if stop_and_save(run) else run.current_state()
+
+
 def stop_and_save(run: Run) -> bool:
     """Request that a run saves and stops at its next step; a queued one leaves the queue.
 

@@ -97,7 +97,9 @@ class PageContext:
         return paths.project(name, self.output)
 
     def open(self, name: str) -> paths.Project:
-        return projects.find(name, self.output, FIRST_PROJECT)
+        """Return a project that exists; the first one is made by what is done in it."""
+        is_first = name == FIRST_PROJECT and not paths.list_projects(self.output)
+        return self.look(name) if is_first else projects.find(name, self.output)
 
     def on(
         self,

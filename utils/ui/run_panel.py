@@ -164,13 +164,9 @@ def _write_note(request: PanelRequest) -> None:
 def _stop(request: PanelRequest, *, now: bool) -> None:
     """Stop a run, and say what it will do or how it has ended."""
     run = find(request)
-    if not now and runs.stop_and_save(run):
-        notify("runs.stopping", name=views.run_title(run))
-        return
-    status = (runs.stop_now(run) if now else run.current_state()).status
-    notify(
-        "runs.stopped" if status == "stopped" else "runs.ended", name=views.run_title(run), status=t(f"status.{status}")
-    )
+    state = runs.stop(run, now=now)
+    phrase = "stopping" if state is None else "stopped" if state.status == "stopped" else "ended"
+    notify(f"runs.{phrase}", name=views.run_title(run), status=t(f"status.{state.status}") if state else "")
 
 
 def find(request: PanelRequest) -> runs.Run:

@@ -10,7 +10,7 @@ from utils.core.facts import Fact, Unrecognised, from_json
 from utils.core.wording import describe, join_list
 from utils.dataset import voice_recordings
 from utils.dataset.facts import Bad, Ledger, Prepared, RecordingWarning
-from utils.dataset.statistics import Account, Spread, Statistics, percentile, suggested_max_length
+from utils.dataset.statistics import Account, Statistics, percentile, suggested_max_length
 from utils.dataset.store import Store, Total, View
 from utils.dataset.voice_recordings import PhonemeCoverage
 from utils.studio import uploads
@@ -230,12 +230,12 @@ def statistics(found: Statistics) -> str:
     speakers = [f"{name} {wording.time(seconds)}" for name, seconds in found.speakers.items()]
     rows = {"data.speakers": join_list(speakers[:MAX_SPEAKERS])}
     spreads = {
-        "data.clip_length": found.length,
+        "data.clip_length": found.seconds,
         "data.speaking_rate": found.pace,
         "data.snr": found.snr,
         "data.loudness": found.loudness,
     }
-    rows |= {name: _spread(spread) for name, spread in spreads.items() if spread}
+    rows |= {name: _spread(values) for name, values in spreads.items() if values}
     if found.seconds:
         rows["data.length_percentile"] = _in_seconds(percentile(found.seconds, 99.5), ".2f")
         rows["data.suggested_max_length"] = _in_seconds(suggested_max_length(found.seconds), "g")
@@ -256,6 +256,6 @@ def _in_seconds(value: float, form: str) -> str:
     return t("time.seconds", count=format(value, form))
 
 
-def _spread(spread: Spread) -> str:
-    low, middle, high = (f"{value:.1f}" for value in spread)
+def _spread(values: Sequence[float]) -> str:
+    low, middle, high = (f"{percentile(values, share):.1f}" for share in (5, 50, 95))
     return t("data.spread", low=low, middle=middle, high=high)
