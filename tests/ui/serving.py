@@ -57,7 +57,7 @@ class Served(Program):
         self.url = self.link.partition("/?")[0]
 
     def restart(self, page: Page) -> None:
-        """Kill the page and start it again; an open tab loads anew by itself, as gradio has it."""
+        """Kill the page and start it again; an open tab reloads by itself, as gradio has it."""
         with page.expect_event("load", timeout=START_SECONDS * 1000):
             self.kill()
             self.start()

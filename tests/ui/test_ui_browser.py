@@ -116,7 +116,7 @@ def test_the_open_project_is_open_again_after_a_restart(seen: Seen, served: Serv
     expect(page.locator("#project input")).to_have_value("second")
 
 
-def test_a_page_without_answers_loads_anew_when_the_program_was_restarted(seen: Seen, served: Served) -> None:
+def test_a_page_without_answers_reloads_after_a_restart(seen: Seen, served: Served) -> None:
     settle(seen.page)
     seen.page.route("**/run/**", lambda _: None)  # as when the program ended while scripts were loading
     seen.page.wait_for_timeout(2500)  # the clocks wait for their answers

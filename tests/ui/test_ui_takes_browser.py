@@ -65,7 +65,7 @@ def test_a_double_click_deletes_one_take(page: Page, served: Served) -> None:
     assert len(takes.names(served.project())) == 1
 
 
-def test_a_typed_text_stays_when_the_page_is_loaded_anew(page: Page) -> None:
+def test_a_typed_text_stays_when_the_page_reloads(page: Page) -> None:
     text = page.locator("#speech-text textarea")
     for typed in ("ይህ የተጻፈ ጽሑፍ ነው።", ""):
         text.fill(typed)

@@ -239,7 +239,7 @@ window.panel = (element, trigger, watch, props) => {
   watch("value", update);
 };
 
-// Gradio loads the page anew when an answer fails to come; one that was not complete when the program ended asks nothing.
+// Gradio reloads the page when a request fails; a page that was still loading when the program ended sends none.
 setInterval(() => fetch("gradio_api/app_id").then((answer) => answer.json()).then(({app_id}) => {
   if (app_id && app_id !== gradio_config.app_id) location.reload();
 }, () => {}), 10000);

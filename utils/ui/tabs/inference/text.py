@@ -43,7 +43,7 @@ def build_text(context: Context) -> gr.Textbox:
     inputs: list[Any] = [text, context.model, context.form.widget, page.project]
     events = (page.blocks.load, *(widget.change for widget in (*inputs, page.language, fixed)))
     page.on_latest(events, read_text, inputs, [counter, readings], api_name="read_text", api_visibility="public")
-    # gradio loads the page anew when the server was restarted
+    # gradio reloads the page after a restart of the server
     save = "text => sessionStorage.setItem('amharic-text', text)"
     text.change(None, text, None, js=save, api_visibility="private")
     restore = "text => sessionStorage.getItem('amharic-text') ?? text"
