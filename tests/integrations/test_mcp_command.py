@@ -26,6 +26,8 @@ CALLS: list[tuple[str, dict[str, str]]] = [
     ("speak", {"text": "ሰላም።", "file": "a.wav", "voice": "/etc/passwd"}),
     ("prepare", {"project_name": "mine", "recordings": "/etc"}),
     ("status", {"project_name": "../etc"}),
+    # a folder without recordings
+    ("prepare", {"project_name": "typo", "recordings": "notes"}),
 ]
 
 
@@ -33,6 +35,7 @@ CALLS: list[tuple[str, dict[str, str]]] = [
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("assistant")
     soundfile.write(folder / "talk.wav", random_model.synthetic_speech(2.0, 1), 22_050)
+    (folder / "notes").mkdir()
     return folder
 
 
@@ -66,6 +69,12 @@ def test_an_assistant_speaks_prepares_and_asks(folder: Path, results: list[Any])
 
 
 def test_nothing_outside_the_folder_is_read_or_written(folder: Path, results: list[Any]) -> None:
-    assert all(result.is_error for result in results[4:])
+    assert all(result.is_error for result in results[4:8])
     assert "outside" in results[4].content[0].text
     assert not (folder.parent / "hello.wav").exists()
+
+
+def test_a_folder_without_recordings_makes_no_project(folder: Path, results: list[Any]) -> None:
+    assert results[8].is_error
+    assert "notes" in results[8].content[0].text
+    assert not (folder / "projects" / "typo").exists()

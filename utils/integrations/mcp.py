@@ -20,6 +20,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.paths import resolve_inside
 from utils.core.storage import make_folder
 from utils.core.wording import describe
+from utils.dataset import sources
 from utils.studio import runs
 from utils.studio.facts import InputError, UsageError
 from utils.studio.loading import chosen_voice
@@ -97,8 +98,10 @@ class Tools:
         path = resolve_inside(self.folder, recordings)
         if not path.exists() or SEPARATOR in str(path):
             raise InputError("no_recording", recordings, str(self.folder))
-        start = runs.start("prepare", DatasetConfig(inputs=str(path)), project(project_name, self.output))
-        return describe(start.fact)
+        opened = project(project_name, self.output)
+        if not opened.root.exists():
+            sources.require_any([str(path)])
+        return describe(runs.start("prepare", DatasetConfig(inputs=str(path)), opened).fact)
 
     def status(self, project_name: str) -> list[dict[str, str]]:
         """List the preparations and trainings of a project, newest first."""
