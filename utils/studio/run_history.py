@@ -206,7 +206,7 @@ class EventReader:
         self.is_at_end = False  # except for a line that is not written whole
 
     def read(self, budget: float = BUDGET) -> RunHistory:
-        """Read new events until the budget is spent, at least one block."""
+        """Read new events until the budget is spent, at least one line."""
         size = tail_offset(self.path, 0)
         if size < self.offset:
             # the file was replaced
@@ -215,7 +215,7 @@ class EventReader:
             self._parser = LineParser(0)
         deadline = time.monotonic() + budget
         stride = max(1, (size - self.offset) // READ_WHOLE)
-        while (more := self._read_block(stride)) and time.monotonic() < deadline:
+        while (more := self._read_block(stride, deadline)) and time.monotonic() < deadline:
             pass
         self.is_at_end = not more
         self.history.read = min(1.0, self.offset / size) if size else 1.0
@@ -229,22 +229,29 @@ class EventReader:
             self.history.add(to_json(LinesMissing(number, lines + 1)))
             self._parser.skip()  # named once
 
-    def _read_block(self, stride: int) -> bool:
-        """Read a block of whole lines; tell whether there may be more."""
+    def _read_block(self, stride: int, deadline: float) -> bool:
+        """Read whole lines of a block until the deadline; tell whether there may be more."""
         block = read_block(self.path, self.offset, BLOCK)
-        whole = block.rfind(b"\n") + 1
-        if not whole and len(block) == BLOCK:
+        whole = block.rfind(b"\n")
+        if whole < 0:
+            if len(block) < BLOCK:
+                return False
             whole = BLOCK  # longer than any event
         for line in block[:whole].split(b"\n"):
-            if stride > 1 and TRAIN_MARK in line:
-                self._skipped += 1
-                if self._skipped % stride:
-                    self._parser.skip()
-                    continue
-            for event in self._parser.parse(line):
-                self.history.add(event)
-        self.offset += whole
-        return whole > 0
+            self._add_line(line, stride)
+            self.offset += len(line) + 1
+            if time.monotonic() >= deadline:
+                break
+        return True
+
+    def _add_line(self, line: bytes, stride: int) -> None:
+        if stride > 1 and TRAIN_MARK in line:
+            self._skipped += 1
+            if self._skipped % stride:
+                self._parser.skip()
+                return
+        for event in self._parser.parse(line):
+            self.history.add(event)
 
 
 class HistoryCache:
