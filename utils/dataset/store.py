@@ -1,11 +1,12 @@
 """The store of a dataset: its clips and recordings, their order in lists, and the history of edits."""
 
+import functools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from utils.dataset.clip import COLUMNS, REPLACED, Clip, Source, clip_of_row, columns_of, row_of_source, source_of_row
 from utils.dataset.database import Database
@@ -174,18 +175,21 @@ class Store(Database):
     def reasons(self) -> dict[str, int]:
         """Count the excluded clips by reason, or by the person's own words, the most frequent first."""
         query = f"SELECT {WHY}, count(*) FROM clips WHERE status = 'excluded' GROUP BY 1 ORDER BY 2 DESC, min(number)"
-        return dict(self.rows(query))
+        return dict(self._counted(query))
 
     def totals(self) -> dict[str, Total]:
         """Count kept, excluded, approved, train and eval clips; all but the excluded ones are kept."""
         # grouped as the index is, so that nothing is sorted
         query = 'SELECT status, reason, split, count(*), sum("end" - start) FROM clips GROUP BY status, reason, split'
         found = dict.fromkeys(("kept", "excluded", "approved", "train", "eval"), Total(0, 0.0))
-        for status, reason, split, clips, seconds in self.rows(query):
+        for status, reason, split, clips, seconds in self._counted(query):
             of_kept = (split, "approved" if reason == "approved" else "") if status == "kept" else ()
             for name in filter(None, (status, *of_kept)):
                 found[name] = Total(found[name].clips + clips, found[name].seconds + seconds)
         return found
+
+    def _counted(self, query: str) -> list[Any]:
+        return _rows(self.folder, self.meta("revision"), query)
 
     def count_recordings(self) -> int:
         """Count the recordings that are finished."""
@@ -287,6 +291,12 @@ def _condition(view: View) -> tuple[str, list[str]]:
         conditions.append(r"(text LIKE ? ESCAPE '\' OR source LIKE ? ESCAPE '\' OR id LIKE ? ESCAPE '\')")
         values += [pattern] * 3
     return " AND ".join(conditions), values
+
+
+@functools.lru_cache(maxsize=16)
+def _rows(folder: Path, revision: int, query: str) -> list[Any]:  # noqa: ARG001  # a revision has one answer
+    """Read the rows of a query over all clips, once for each revision of a dataset."""
+    return list(Database(folder).rows(query))
 
 
 def open_store(folder: Path) -> Store:

@@ -78,12 +78,12 @@ class Run:
     @property
     def is_begun(self) -> bool:
         """Whether there is a state, also one that cannot be read, or checkpoints, which may have been copied alone."""
-        if (self.folder / checkpoints.FOLDER).is_dir():
-            return True
         try:
             self.state_file.stat()  # unlike is_file, which from Python 3.14 on hides that it is not permitted
-        except OSError as error:
-            return not isinstance(error, FileNotFoundError | NotADirectoryError)
+        except (FileNotFoundError, NotADirectoryError):
+            return (self.folder / checkpoints.FOLDER).is_dir()
+        except OSError:
+            return True
         return True
 
     def read_state(self) -> State:

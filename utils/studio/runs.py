@@ -60,23 +60,28 @@ def list_runs(project: Project, *verbs: str) -> list[Run]:
 
     A folder becomes a run with its first state, or with checkpoints.
     """
-    folder = project.runs
+    return list(_newest_first(project, verbs))
+
+
+def _newest_first(project: Project, verbs: Collection[str]) -> Iterator[Run]:
     try:
-        folders = [path for path in folder.iterdir() if not path.name.startswith(".") and Run(path).is_begun]
+        folders = sorted(project.runs.iterdir(), reverse=True)
     except (FileNotFoundError, NotADirectoryError):
-        return []
+        return
     except OSError as error:
-        raise UnreadableError(folder, str(error.strerror)) from error
-    return [run for run in map(Run, sorted(folders, reverse=True)) if not verbs or run.verb in verbs]
+        raise UnreadableError(project.runs, str(error.strerror)) from error
+    for run in map(Run, folders):
+        if not run.name.startswith(".") and (not verbs or run.verb in verbs) and run.is_begun:
+            yield run
 
 
 def newest_run(project: Project, *verbs: str) -> Run | None:
-    return next(iter(list_runs(project, *verbs)), None)
+    return next(_newest_first(project, verbs), None)
 
 
 def active_run(project: Project, *verbs: str) -> Run | None:
     """Return the newest run that is running; any verb unless some are named."""
-    return next((run for run in list_runs(project, *verbs) if run.current_state().status in ACTIVE), None)
+    return next((run for run in _newest_first(project, verbs) if run.current_state().status in ACTIVE), None)
 
 
 def require_idle(project: Project, *verbs: str) -> None:
